@@ -3,6 +3,7 @@ package storage
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -60,9 +60,6 @@ type Cache struct {
 	total, written int64
 }
 
-// cacheTempPrefix begins the names of files that are being written.
-const cacheTempPrefix = "ddiff-temp-"
-
 // NewCache opens or creates a cache and removes the leftovers of dead writers.
 func NewCache(config CacheConfig) (*Cache, error) {
 	if err := config.Validate(); err != nil {
@@ -76,13 +73,16 @@ func NewCache(config CacheConfig) (*Cache, error) {
 	c := &Cache{config: config}
 	err := os.MkdirAll(config.Dir, 0o755)
 	if err == nil {
-		var probe string
-		if probe, err = c.write(nil); err == nil {
-			err = os.Remove(probe)
-		}
-	}
-	if err == nil {
-		err = c.count(0)
+		err = c.in(func(folder *os.Root) error {
+			probe, err := writeCached(folder, nil)
+			if err == nil {
+				err = folder.Remove(probe)
+			}
+			if err == nil {
+				err = c.count(folder, 0)
+			}
+			return err
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", writeError(err))
@@ -110,6 +110,16 @@ func (c *Cache) Get(ctx context.Context, key string, load func(context.Context) 
 
 func (c *Cache) path(name string) string { return filepath.Join(c.config.Dir, name) }
 
+// in calls use with the folder of the cache.
+func (c *Cache) in(use func(folder *os.Root) error) error {
+	folder, err := os.OpenRoot(c.config.Dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close() // a damaged file is detected
+	return use(folder)
+}
+
 // cacheSum returns the digest of a value in the file of a name.
 func cacheSum(name string, data []byte) []byte {
 	sum := sha256.New()
@@ -120,21 +130,26 @@ func cacheSum(name string, data []byte) []byte {
 
 // read returns the value in a file, if it is intact, and marks it as used.
 func (c *Cache) read(ctx context.Context, name string) ([]byte, bool) {
-	path := c.path(name)
-	content, err := regular.Read(path, c.config.MaxBytes)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, false
-	case err == nil && len(content) < sha256.Size, err == nil && string(cacheSum(name, content[sha256.Size:])) != string(content[:sha256.Size]):
-		err = ErrCorrupt
+	var content []byte
+	err := c.in(func(folder *os.Root) (err error) {
+		content, err = regular.ReadIn(folder, name, c.config.MaxBytes)
+		if err == nil && (len(content) < sha256.Size || string(cacheSum(name, content[sha256.Size:])) != string(content[:sha256.Size])) {
+			err = ErrCorrupt
+		}
+		if err == nil {
+			now := c.config.Now()
+			folder.Chtimes(name, now, now) //nolint:errcheck // another process may have evicted it
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			folder.Remove(name) //nolint:errcheck // best effort; the total is too high until the next count
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.config.Logger.WarnContext(ctx, "cached value is unusable, loading it again", "file", c.path(name), "error", err)
 	}
 	if err != nil {
-		c.config.Logger.WarnContext(ctx, "cached value is unusable, loading it again", "file", path, "error", err)
-		os.Remove(path) //nolint:errcheck // best effort; the total is too high until the next count
 		return nil, false
 	}
-	now := c.config.Now()
-	os.Chtimes(path, now, now) //nolint:errcheck // another process may have evicted it
 	return content[sha256.Size:], true
 }
 
@@ -144,30 +159,33 @@ func (c *Cache) store(name string, data []byte) error {
 	if size > c.config.MaxBytes {
 		return nil
 	}
-	temp, err := c.write(cacheSum(name, data), data)
-	if err != nil {
-		return writeError(err)
-	}
-	defer os.Remove(temp) //nolint:errcheck // gone after the rename
-	now := c.config.Now()
-	if err := os.Chtimes(temp, now, now); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	// Other processes write too: count again now and then.
-	if c.total+size > c.config.MaxBytes || c.written+size > c.config.MaxBytes/16 {
-		if err := c.count(size); err != nil {
+	return c.in(func(folder *os.Root) error {
+		temp, err := writeCached(folder, cacheSum(name, data), data)
+		if err != nil {
+			return writeError(err)
+		}
+		defer folder.Remove(temp) //nolint:errcheck // gone after the rename
+		now := c.config.Now()
+		if err := folder.Chtimes(temp, now, now); err != nil {
 			return err
 		}
-	}
-	c.total, c.written = c.total+size, c.written+size
-	return os.Rename(temp, c.path(name))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		// Other processes write too: count again now and then.
+		if c.total+size > c.config.MaxBytes || c.written+size > c.config.MaxBytes/16 {
+			if err := c.count(folder, size); err != nil {
+				return err
+			}
+		}
+		c.total, c.written = c.total+size, c.written+size
+		return folder.Rename(temp, name)
+	})
 }
 
-// write writes a temporary file and returns its path. It does not sync: the digest detects damage by a power failure.
-func (c *Cache) write(parts ...[]byte) (path string, err error) {
-	f, err := os.CreateTemp(c.config.Dir, cacheTempPrefix)
+// writeCached writes a temporary file and returns its name. It does not sync: the digest detects damage by a power failure.
+func writeCached(folder *os.Root, parts ...[]byte) (name string, err error) {
+	name = tempPrefix + rand.Text()
+	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err
 	}
@@ -177,40 +195,38 @@ func (c *Cache) write(parts ...[]byte) (path string, err error) {
 		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
+		return "", errors.Join(err, folder.Remove(name))
 	}
-	return f.Name(), nil
+	return name, nil
 }
 
 // count counts the cached files, ignores foreign files and removes temporary files of dead writers. If the files leave no space for size
 // bytes, it evicts the least recently used ones until a tenth of the limit is free beside them, so that few calls evict.
-func (c *Cache) count(size int64) error {
-	entries, err := os.ReadDir(c.config.Dir)
+func (c *Cache) count(folder *os.Root, size int64) error {
+	entries, err := fs.ReadDir(folder.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("read cache: %w", err)
 	}
 	var files []fs.FileInfo
 	total, limit := int64(0), c.config.MaxBytes
 	for _, entry := range entries {
-		info, err := entry.Info()
+		info, err := folder.Lstat(entry.Name())
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		switch _, err := hex.DecodeString(info.Name()); {
-		case err == nil && len(info.Name()) == hex.EncodedLen(sha256.Size):
+		if _, err := hex.DecodeString(info.Name()); err == nil && len(info.Name()) == hex.EncodedLen(sha256.Size) {
 			files = append(files, info)
 			total += info.Size()
-		case strings.HasPrefix(info.Name(), cacheTempPrefix) && info.ModTime().Before(c.config.Now().Add(-staleAfter)):
-			os.Remove(c.path(info.Name())) //nolint:errcheck // retried by the next count
 		}
 	}
+	removeStale(folder, c.config.Now().Add(-staleAfter))
 	if total+size > limit {
 		slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 		for _, f := range files {
 			if total <= max(0, limit-limit/10-size) {
 				break
 			}
-			if err := os.Remove(c.path(f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := folder.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("shrink cache: %w", writeError(err))
 			}
 			total -= f.Size()

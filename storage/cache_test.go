@@ -3,6 +3,7 @@ package storage_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -225,18 +226,19 @@ func TestCacheDoesNotDeleteForeignFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	old := time.Now().Add(-24 * time.Hour)
-	for _, name := range []string{"thesis.tex", "temp", "ddiff-temp-stale"} {
+	staleTemp, freshTemp := "ddiff-"+rand.Text(), "ddiff-"+rand.Text()
+	for _, name := range []string{"thesis.tex", "temp", staleTemp} {
 		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, 5000), 0o600))
 		must(t, os.Chtimes(filepath.Join(dir, name), old, old))
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "ddiff-temp-fresh"), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, freshTemp), nil, 0o600))
 	c, o := newCache(t, storage.CacheConfig{Dir: dir, MaxBytes: 1000}), &origin{values: map[string][]byte{}}
 	for i := range 20 {
 		o.values[fmt.Sprint(i)] = make([]byte, 200)
 		o.wantCached(t, c, fmt.Sprint(i))
 	}
 	for name, want := range map[string]error{
-		"thesis.tex": nil, "temp": nil, "ddiff-temp-fresh": nil, "ddiff-temp-stale": fs.ErrNotExist,
+		"thesis.tex": nil, "temp": nil, freshTemp: nil, staleTemp: fs.ErrNotExist,
 	} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (want == nil) != (err == nil) {
 			t.Errorf("stat %s = %v, want %v", name, err, want)

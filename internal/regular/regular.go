@@ -131,10 +131,14 @@ func ReadChecked(path string, limit int64, check func(beginning []byte, size int
 	return readAll(f, path, size, limit)
 }
 
-// ReadIn returns the contents of a regular file of at most limit bytes in a folder. It follows no link: a link is ErrKind. Errors are
-// those of Open.
+// OpenIn opens a regular file in a folder as Open does, but follows no link: a link is ErrKind.
+func OpenIn(folder *os.Root, name string, limit int64) (*os.File, int64, error) {
+	return open(name, limit, folder.Lstat, folder.OpenFile)
+}
+
+// ReadIn returns the contents of a regular file of at most limit bytes in a folder. Errors are those of OpenIn.
 func ReadIn(folder *os.Root, name string, limit int64) ([]byte, error) {
-	f, size, err := open(name, limit, folder.Lstat, folder.OpenFile)
+	f, size, err := OpenIn(folder, name, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,7 +75,10 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 }
 
 // tree is a new directory that is complete or absent.
-type tree struct{ dir, temp string }
+type tree struct {
+	dir, temp string
+	root      *os.Root // of temp
+}
 
 func newTree(dir string) (*tree, error) {
 	entries, err := os.ReadDir(dir)
@@ -86,21 +90,24 @@ func newTree(dir string) (*tree, error) {
 	}
 	dir = filepath.Clean(dir)
 	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
+	var root *os.Root
 	if err == nil {
-		err = os.Chmod(temp, 0o755)
+		root, err = os.OpenRoot(temp)
+	}
+	if err == nil {
+		err = root.Chmod(".", 0o755)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", cli.ErrReportFile, dir, err)
 	}
-	return &tree{dir, temp}, nil
+	return &tree{dir, temp, root}, nil
 }
 
 // put writes a file.
 func (t *tree) put(key string, data []byte) error {
-	path := filepath.Join(t.temp, filepath.FromSlash(key))
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	err := t.root.MkdirAll(path.Dir(key), 0o755)
 	if err == nil {
-		err = os.WriteFile(path, data, 0o644)
+		err = t.root.WriteFile(key, data, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrReportFile, err)
@@ -110,6 +117,7 @@ func (t *tree) put(key string, data []byte) error {
 
 // finish gives the directory its name, or removes it after an error.
 func (t *tree) finish(failed error) error {
+	t.root.Close() // its files are closed
 	if failed != nil {
 		return errors.Join(failed, os.RemoveAll(t.temp))
 	}

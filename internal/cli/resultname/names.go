@@ -8,6 +8,7 @@ package resultname
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,7 +70,12 @@ func reported(dir string) iter.Seq2[Row, error] {
 }
 
 func readReported(dir string, yield func(Row) bool) error {
-	f, _, err := regular.Open(filepath.Join(dir, report.KeyCSV), regular.NoLimit)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // nothing was written
+	f, _, err := regular.OpenIn(root, report.KeyCSV, regular.NoLimit)
 	if err != nil {
 		return err
 	}
@@ -106,7 +113,8 @@ type restoredItem struct {
 
 // names writes the links of one output.
 type names struct {
-	dir     string                // the output
+	root    *os.Root              // the output
+	folder  *os.Root              // namesFolder
 	tails   map[sweep.Cell]string // what follows the name of an image
 	seeds   map[uint64]bool       // names have the seed if there are several
 	runs    bool                  // names end in the run
@@ -117,24 +125,41 @@ type names struct {
 // restored image. It removes links to other items, and leaves files that it did not write. A second call changes nothing. Rows are
 // read twice. A failure, as on a file system without links, costs the names alone, so that it is a warning.
 func Write(ctx context.Context, dir string, rows iter.Seq2[Row, error], stderr io.Writer) {
-	n := names{dir: dir, tails: map[sweep.Cell]string{}, seeds: map[uint64]bool{}, claimed: map[string]bool{}}
-	err := n.each(ctx, rows, func(it restoredItem) error {
-		n.tails[it.cell], n.seeds[it.seed], n.runs = "", true, n.runs || it.run > 0
-		return nil
-	})
-	cells := slices.Collect(maps.Keys(n.tails))
-	for i, tail := range Tails(cells) {
-		n.tails[cells[i]] = tail
-	}
+	root, err := os.OpenRoot(dir)
 	if err == nil {
-		err = n.each(ctx, rows, n.add)
-	}
-	if err == nil {
-		err = n.removeStale()
+		defer root.Close() // links are not synced
+		err = write(ctx, root, rows)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(stderr, "ddiff: cannot name the images under %s: %v\n", filepath.Join(dir, namesFolder), err)
 	}
+}
+
+func write(ctx context.Context, root *os.Root, rows iter.Seq2[Row, error]) error {
+	n := names{root: root, tails: map[sweep.Cell]string{}, seeds: map[uint64]bool{}, claimed: map[string]bool{}}
+	err := n.each(ctx, rows, func(it restoredItem) error {
+		n.tails[it.cell], n.seeds[it.seed], n.runs = "", true, n.runs || it.run > 0
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	cells := slices.Collect(maps.Keys(n.tails))
+	open := regular.OpenFolder
+	if len(cells) > 0 {
+		open = regular.OpenMadeFolder
+	}
+	if n.folder, err = open(root, namesFolder); err != nil {
+		return err // Write ignores that there is neither an item nor a folder
+	}
+	defer n.folder.Close() // links are not synced
+	for i, tail := range Tails(cells) {
+		n.tails[cells[i]] = tail
+	}
+	if err := n.each(ctx, rows, n.add); err != nil {
+		return err
+	}
+	return n.removeStale()
 }
 
 // each calls use with the restored items of the rows.
@@ -159,10 +184,15 @@ func (n *names) read(row Row) (it restoredItem, ok bool) {
 	if row.ID == "" || !filepath.IsLocal(row.ID) {
 		return it, false // a row that failed before it had an identity
 	}
-	if _, err := os.Lstat(n.path(row.ID, manifest.FileRestored)); err != nil {
+	folder, err := regular.OpenFolder(n.root, path.Dir(manifest.ItemKey(row.ID, manifest.FileResult)))
+	if err != nil {
 		return it, false
 	}
-	data, err := regular.Read(n.path(row.ID, manifest.FileResult), manifest.MaxFileBytes)
+	defer folder.Close() // nothing was written
+	if _, err := folder.Lstat(manifest.FileRestored); err != nil {
+		return it, false
+	}
+	data, err := regular.ReadIn(folder, manifest.FileResult, manifest.MaxFileBytes)
 	var r manifest.Result
 	if err != nil || json.Unmarshal(data, &r) != nil {
 		return it, false
@@ -172,16 +202,8 @@ func (n *names) read(row Row) (it restoredItem, ok bool) {
 	return restoredItem{row, cell, r.Item.Seed, r.Item.Run}, err == nil
 }
 
-// path is the path of a file of an item.
-func (n *names) path(id, file string) string {
-	return filepath.Join(n.dir, filepath.FromSlash(manifest.ItemKey(id, file)))
-}
-
 // add links one item.
 func (n *names) add(it restoredItem) error {
-	if err := os.MkdirAll(filepath.Join(n.dir, namesFolder), 0o755); err != nil {
-		return err
-	}
 	base := Safe(it.Name) + "." + n.tails[it.cell]
 	if len(n.seeds) > 1 {
 		base += fmt.Sprintf(".seed=%d", it.seed)
@@ -202,47 +224,40 @@ func (n *names) add(it restoredItem) error {
 
 // link makes name a link to the restored image of an item.
 func (n *names) link(name, id string) error {
-	path := filepath.Join(n.dir, namesFolder, name)
 	target := filepath.Join("..", filepath.FromSlash(manifest.ItemKey(id, manifest.FileRestored)))
-	if now, err := os.Readlink(path); err == nil && now == target {
+	if now, err := n.folder.Readlink(name); err == nil && now == target {
 		return nil
 	}
-	temp := filepath.Join(n.dir, namesFolder, "."+id+".tmp")
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	temp := "." + rand.Text() + ".tmp"
+	if err := n.folder.Symlink(target, temp); err != nil {
 		return err
 	}
-	if err := os.Symlink(target, temp); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return n.folder.Rename(temp, name)
 }
 
 // mayWrite reports whether a name is free, or has a link to an item.
 func (n *names) mayWrite(name string) bool {
-	path := filepath.Join(n.dir, namesFolder, name)
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist) || isOwnLink(path)
+	_, err := n.folder.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist) || n.isOwnLink(name)
 }
 
 // isOwnLink reports whether a file is a link to an item.
-func isOwnLink(path string) bool {
-	target, err := os.Readlink(path)
+func (n *names) isOwnLink(name string) bool {
+	target, err := n.folder.Readlink(name)
 	return err == nil && strings.HasPrefix(filepath.ToSlash(target), "../items/")
 }
 
 // removeStale removes the links that no item claimed.
 func (n *names) removeStale() error {
-	folder := filepath.Join(n.dir, namesFolder)
-	entries, err := os.ReadDir(folder)
+	entries, err := fs.ReadDir(n.folder.FS(), ".")
 	if err != nil {
-		return err // Write ignores that the folder does not exist
+		return err
 	}
 	for _, e := range entries {
-		path := filepath.Join(folder, e.Name())
-		if n.claimed[Fold(e.Name())] || !isOwnLink(path) {
+		if n.claimed[Fold(e.Name())] || !n.isOwnLink(e.Name()) {
 			continue
 		}
-		if err := os.Remove(path); err != nil {
+		if err := n.folder.Remove(e.Name()); err != nil {
 			return err
 		}
 	}

@@ -138,6 +138,25 @@ func TestNamesOfMissingItems(t *testing.T) {
 	}
 }
 
+// TestAttackNamesFolder: a link in the place of the folder of names leads nowhere, and is a warning.
+func TestAttackNamesFolder(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	it := item(1, "a")
+	linked(t, dir, it)
+	folder := filepath.Join(dir, namesFolder)
+	own := filepath.Join(elsewhere, "own.png")
+	if err := errors.Join(os.RemoveAll(folder), os.Symlink(elsewhere, folder), os.Symlink("../items/mine/restored.png", own)); err != nil {
+		t.Fatal(err)
+	}
+	var warning strings.Builder
+	if Write(t.Context(), dir, rows(it), &warning); !strings.Contains(warning.String(), "remove it") {
+		t.Errorf("warning %q, want the remedy", &warning)
+	}
+	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) != 1 || entries[0].Name() != "own.png" {
+		t.Errorf("the other folder has %v, %v", entries, err)
+	}
+}
+
 // Rows of results.csv are read one by one, and a damaged file is an error.
 func TestReportedItems(t *testing.T) {
 	dir := t.TempDir()
