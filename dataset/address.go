@@ -94,7 +94,7 @@ func parse(text string) (Address, error) {
 		return a, errors.New("URL contains credentials; set them in the environment")
 	case a.part == partAll && (u.Fragment != "" || strings.HasSuffix(text, "#")):
 		return a, errors.New("'#' is not allowed; write %23")
-	case strings.ContainsFunc(u.Path+u.Host, unicode.IsControl):
+	case strings.ContainsFunc(u.Host, unicode.IsControl) || u.Scheme != schemeS3 && strings.ContainsFunc(u.Path, unicode.IsControl):
 		return a, errors.New("control characters are not allowed")
 	case !utf8.ValidString(u.Path) && u.Scheme != schemeHTTPS && u.Scheme != schemeHTTP:
 		return a, errors.New("text is not UTF-8")

@@ -40,7 +40,7 @@ func (b *buckets) config(a Address) (storage.S3Config, error) {
 		return named, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	c := b.cfg.S3
-	c.Bucket, c.Prefix, c.ReadOnly, c.MaxBytes = named.Bucket, "", true, b.cfg.MaxBytes
+	c.Bucket, c.Prefix, c.ReadOnly, c.AnyKey, c.MaxBytes = named.Bucket, "", true, true, b.cfg.MaxBytes
 	c.Endpoint, c.Region = cmp.Or(named.Endpoint, c.Endpoint), cmp.Or(named.Region, c.Region)
 	c.CAFile, c.Addressing = cmp.Or(named.CAFile, c.CAFile), cmp.Or(named.Addressing, c.Addressing)
 	c.Timeout, c.Retry = cmp.Or(c.Timeout, b.cfg.Timeout), b.cfg.Retry

@@ -40,7 +40,7 @@ func TestBucketPrefix(t *testing.T) {
 	if names := strings.Join(got, "|"); names != "a.png|b.png|empty.png|sub/a.jpg|with space & more?#%.png" {
 		t.Errorf("names %s", names)
 	}
-	if len(skipped) != 1 || skipped[0] != "s3://"+name+"/photos/notes.txt" {
+	if len(skipped) != 2 || skipped[0] != "s3://"+name+"/photos/.hidden/x.png" || skipped[1] != "s3://"+name+"/photos/notes.txt" {
 		t.Errorf("skipped %q", skipped)
 	}
 

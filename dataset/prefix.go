@@ -1,11 +1,16 @@
 package dataset
 
 import (
+	"errors"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"ddiff/manifest"
 )
+
+// errReplacedName: the answer of a server has no form for the name of an object.
+var errReplacedName = errors.New("the server lists the object with a replaced character in its name, so that nobody can request it; rename the object")
 
 // prefix emits the images below a prefix of a bucket in byte order of their keys. It holds one page in memory.
 func (r *reading) prefix(a Address, emit emitter) error {
@@ -24,15 +29,20 @@ func (r *reading) prefix(a Address, emit emitter) error {
 		name := strings.TrimPrefix(info.Key, prefix)
 		image := a.sibling(info.Key).String()
 		switch {
-		case hiddenName(name):
+		case strings.HasSuffix(info.Key, "/") && info.Size == 0: // it stands for a folder
 			continue
-		case !manifest.IsImage(path.Base(name)):
+		case hiddenName(name), !manifest.IsImage(path.Base(name)):
 			r.skip(image)
 			continue
 		}
 		row := manifest.Row{Name: name, Image: image}
 		problem := func(err error) { row.Err = &manifest.FieldError{File: image, Err: err} }
+		_, err := Parse(image)
 		switch {
+		case strings.ContainsRune(name, utf8.RuneError):
+			problem(errReplacedName)
+		case err != nil:
+			problem(err)
 		case info.Size == 0:
 			problem(manifest.ErrEmptyFile)
 		case info.Size > r.cfg.MaxBytes:

@@ -82,7 +82,12 @@ func splitMember(name string) (key, ext string) {
 
 // hiddenName reports whether an element of name begins with a dot, as in files that macOS adds.
 func hiddenName(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
+	for element := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(element, ".") && element != "." && element != ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // columnOf returns the column of a row for a member, empty for other members.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/minio/minio-go/v7"
 	"golang.org/x/sync/semaphore"
@@ -28,6 +29,7 @@ type S3 struct {
 	maxBytes  int64
 	timeout   time.Duration
 	readOnly  bool
+	anyKey    bool
 	pageSize  int
 	skipped   func(name string)
 	slots     *semaphore.Weighted // of requests in flight
@@ -60,7 +62,7 @@ func OpenS3(ctx context.Context, config S3Config) (*S3, error) {
 	s := &S3{
 		core: core, transport: transport, endpoint: core.EndpointURL().String(),
 		bucket: config.Bucket, maxBytes: config.MaxBytes, timeout: config.Timeout,
-		readOnly: config.ReadOnly, pageSize: listPageSize, skipped: config.Skipped,
+		readOnly: config.ReadOnly, anyKey: config.AnyKey, pageSize: listPageSize, skipped: config.Skipped,
 		slots: semaphore.NewWeighted(maxRequests), retry: config.Retry,
 	}
 	if config.Prefix != "" {
@@ -86,6 +88,33 @@ func (s *S3) String() string {
 func (s *S3) Close() { s.transport.CloseIdleConnections() }
 
 func (s *S3) name(key string) string { return s.prefix + key }
+
+// begin checks the key and the context at the beginning of a method.
+func (s *S3) begin(ctx context.Context, action, key string) error {
+	if !s.anyKey {
+		return begin(ctx, action, key)
+	}
+	if err := checkName(key); err != nil {
+		return fmt.Errorf("%s: %w", action, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s %s: %w", action, key, err)
+	}
+	return nil
+}
+
+// checkName returns nil if S3 permits a name of an object. The error wraps ErrBadKey.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: name is empty", ErrBadKey)
+	case len(name) > MaxS3NameBytes:
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrBadKey, len(name), MaxS3NameBytes)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%w %q: not UTF-8", ErrBadKey, name)
+	}
+	return nil
+}
 
 // limit returns a context with the time limit of a request that transfers size bytes.
 func (s *S3) limit(ctx context.Context, size int64) (context.Context, context.CancelFunc) {

@@ -36,8 +36,10 @@ const (
 	// MaxS3Bytes is the maximum size of an object, 5 GiB, which is the limit of one PUT. Multipart uploads are not
 	// used, since not every server supports the condition of Create for them.
 	MaxS3Bytes int64 = 5 << 30
+	// MaxS3NameBytes is the maximum length of the name of an object.
+	MaxS3NameBytes = 1024
 	// MaxS3PrefixBytes is the maximum length of Prefix: prefix and key have at most the 1024 bytes that S3 allows.
-	MaxS3PrefixBytes = 1024 - MaxKeyBytes - 1
+	MaxS3PrefixBytes = MaxS3NameBytes - MaxKeyBytes - 1
 )
 
 // S3Config configures an S3 store. Only Bucket is required.
@@ -69,6 +71,9 @@ type S3Config struct {
 	// ReadOnly makes every write fail with ErrReadOnly. Opening then writes nothing and needs no credentials for
 	// public buckets.
 	ReadOnly bool
+	// AnyKey is for objects of other programs: all methods accept, and List yields, every name that S3 permits, of at most MaxS3NameBytes,
+	// also those that are no keys. It requires ReadOnly and no Prefix.
+	AnyKey bool
 	// MaxBytes limits the size of an object, at most MaxS3Bytes; 0 means DefaultMaxBytes.
 	MaxBytes int64
 	// Timeout limits a request, plus one second per MiB of data. A slower request fails with ErrUnavailable.
@@ -106,6 +111,9 @@ func (c S3Config) Validate() error {
 	}
 	if len(c.Prefix) > MaxS3PrefixBytes {
 		return fmt.Errorf("field Prefix: %d bytes, at most %d are allowed", len(c.Prefix), MaxS3PrefixBytes)
+	}
+	if c.AnyKey && (!c.ReadOnly || c.Prefix != "") {
+		return errors.New("field AnyKey: set ReadOnly and no Prefix with it")
 	}
 	if c.MaxBytes < 0 || c.MaxBytes > MaxS3Bytes {
 		return fmt.Errorf("field MaxBytes: %d is not between 0 and %d", c.MaxBytes, MaxS3Bytes)

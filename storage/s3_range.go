@@ -17,7 +17,7 @@ var ErrChanged = errors.New("object has changed")
 // GetRange returns size bytes from offset, fewer only at the end of the object. With an etag it returns ErrChanged if the
 // object has another. Parts have no checksums: the caller should know a digest.
 func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error) {
-	if err := begin(ctx, "get", key); err != nil {
+	if err := s.begin(ctx, "get", key); err != nil {
 		return nil, err
 	}
 	if offset < 0 || size < 0 {
@@ -60,7 +60,7 @@ func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64)
 func (s *S3) GetChecked(
 	ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error,
 ) ([]byte, error) {
-	if err := begin(ctx, "get", key); err != nil {
+	if err := s.begin(ctx, "get", key); err != nil {
 		return nil, err
 	}
 	var data []byte

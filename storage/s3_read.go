@@ -57,7 +57,7 @@ func (s *S3) read(
 
 // Stat implements Store. It returns the ETag, too.
 func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
-	if err := begin(ctx, "stat", key); err != nil {
+	if err := s.begin(ctx, "stat", key); err != nil {
 		return Info{}, err
 	}
 	var info Info
@@ -80,10 +80,10 @@ func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 // List implements Store. It holds one page of 1000 objects in memory and skips invalid keys.
 //
 // Some servers answer in XML, which has no form for most control characters, and replace each by U+FFFD. Such a name, which is not that of
-// the object and not in byte order, is skipped as well.
+// the object and not in byte order, is skipped as well. With S3Config.AnyKey it yields all names.
 func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		if err := CheckPrefix(prefix); err != nil {
+		if err := CheckPrefix(prefix); err != nil && !s.anyKey {
 			yield(Info{}, fmt.Errorf("list: %w", err))
 			return
 		}
@@ -108,7 +108,7 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 				if !hasReplaced(key) {
 					last = object.Key
 				}
-				if hasReplaced(key) || CheckKey(key) != nil {
+				if !s.anyKey && (hasReplaced(key) || CheckKey(key) != nil) {
 					s.skipped(key)
 				} else if !yield(Info{Key: key, Size: object.Size, Modified: object.LastModified}, nil) {
 					return

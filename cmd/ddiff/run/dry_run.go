@@ -169,7 +169,7 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 		})
 	} else {
 		if p.skipped > 0 && !o.Quiet {
-			fmt.Fprintf(stderr, "skipped %d non-image files of the dataset\n", p.skipped)
+			fmt.Fprintf(stderr, "skipped %d hidden or non-image files of the dataset\n", p.skipped)
 		}
 		t := table.NewWriter(stdout)
 		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")

@@ -84,7 +84,7 @@ func (p *Progress) Entered(items, steps int, complete bool) {
 	}
 	p.clear()
 	if p.files > 0 {
-		fmt.Fprintf(p.err, "skipped %d non-image files of the dataset\n", p.files)
+		fmt.Fprintf(p.err, "skipped %d hidden or non-image files of the dataset\n", p.files)
 	}
 	noun := "items"
 	if p.items == 1 {

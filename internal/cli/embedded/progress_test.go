@@ -28,7 +28,7 @@ func TestStatusLineWhileReading(t *testing.T) {
 	p.skipped("notes.md")
 	p.Finished(ending(manifest.OutcomeFailed, 0), false)
 	p.Entered(30, 600, true)
-	want := "failed: cat (hdr): the reason\nskipped 1 non-image files of the dataset\n30 items, 1 of them are done, 28 to do\n"
+	want := "failed: cat (hdr): the reason\nskipped 1 hidden or non-image files of the dataset\n30 items, 1 of them are done, 28 to do\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
