@@ -47,11 +47,16 @@ type Client struct {
 	once  *retryablehttp.Client // for requests that are not idempotent
 }
 
+const badServer = "the address of the server is not of the form https://host:8080"
+
 // NewClient returns a client. It sends no request.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	base, err := url.Parse(cfg.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, NewError(ErrInvalid, fmt.Sprintf("the server %q is no address; give one as in https://host:8080", cfg.URL))
+		return nil, NewError(ErrInvalid, badServer) // the text may have a password
+	}
+	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+		return nil, NewError(ErrInvalid, badServer+", without user, password, query and fragment: the access token is a setting of its own")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
 	if cfg.CAFile != "" {
