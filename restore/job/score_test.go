@@ -132,7 +132,7 @@ func TestArtifacts(t *testing.T) {
 		}
 		return out
 	}
-	all := fmt.Sprintln(item.FileTruth, item.FileData, item.FileMeasurement, item.FileTrace)
+	all := fmt.Sprintln(item.FileTruth, item.FileMeasurement, item.FileTrace, item.FileData)
 	if got := names(); strings.TrimSpace(got) != strings.TrimSpace(all) {
 		t.Errorf("files %s", got)
 	}
