@@ -86,6 +86,7 @@ type Runtime struct {
 	alternative func() (*Runtime, error)
 
 	precisions func() []Precision
+	traffic    *traffic
 }
 
 var (
@@ -113,13 +114,21 @@ func Open(cfg Config) (*Runtime, error) {
 	if _, err := preserveSignals(func() error { return ort.InitializeEnvironment(ort.WithLogLevelFatal()) }); err != nil {
 		return nil, fmt.Errorf("load %s: %w: %w", cfg.Library, ErrRuntime, err)
 	}
-	r, err := start(cfg)
+	r, err := open(cfg)
 	if err != nil {
 		ort.DestroyEnvironment()
 		return nil, err
 	}
 	opened = true
 	return r, nil
+}
+
+// open makes a Runtime on the library that was just loaded.
+func open(cfg Config) (*Runtime, error) {
+	if err := loadInterface(cfg.Library); err != nil {
+		return nil, fmt.Errorf("load %s: %w: %w", cfg.Library, ErrRuntime, err)
+	}
+	return start(cfg)
 }
 
 // With returns a second Runtime with its own provider on the library of r, for example to compare a GPU with
@@ -156,7 +165,7 @@ func (c Config) complete() (Config, error) {
 
 // start makes a Runtime on the loaded library and chooses its provider.
 func start(cfg Config) (*Runtime, error) {
-	r := &Runtime{cfg: cfg, version: ort.GetVersion(), device: Device{Provider: ProviderCPU}}
+	r := &Runtime{cfg: cfg, version: ort.GetVersion(), device: Device{Provider: ProviderCPU}, traffic: &traffic{}}
 	r.precisions = sync.OnceValue(r.findPrecisions)
 	switch cfg.Provider {
 	case ProviderCPU:

@@ -66,7 +66,7 @@ func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (
 		if err != nil {
 			return nil, t.device.wrapError("make session", err)
 		}
-		return ortProgram{made}, nil
+		return ortProgram{made, inputs, outputs}, nil
 	})
 	return s, r.refuseFallback(err)
 }
@@ -124,19 +124,29 @@ func (r *Runtime) preserve(f func() error) error {
 // library terminates between two nodes of the graph, also inside a loop: a kernel that hangs is not interrupted.
 //
 // The caller supplies all outputs, as float32 or int64: the binding copies only half of a float16 output that it
-// allocates itself (createTensorFromOrtValue of onnxruntime_go, up to v1.35.0). I/O bindings are not used: until v1.30.1
-// GetBoundOutputNames mixed up the names of several outputs, and a bound input is copied once, when it is bound.
+// allocates itself (createTensorFromOrtValue of onnxruntime_go, up to v1.35.0). A GPU copies all tensors at each call, see Bind.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	for i, t := range slices.Concat(inputs, outputs) {
 		if t == nil || t.value == nil {
 			return fmt.Errorf("run: tensor %d is nil or closed", i+1)
 		}
 	}
+	err := s.call(ctx, func() error { return s.program.run(ctx, inputs, outputs) })
+	if err == nil && s.device.gpu() {
+		s.runtime.traffic.add(inputs, outputs)
+	}
+	return err
+}
+
+// call runs the model by run on the session's thread.
+func (s *Session) call(ctx context.Context, run func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.program == nil {
+		return errors.New("run: the session is closed")
+	}
 	err := s.runtime.thread.do(func() error {
-		run := func() error { return s.program.run(ctx, inputs, outputs) }
 		if s.warm {
 			return run()
 		}
@@ -150,7 +160,10 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 }
 
 // ortProgram is a session of ONNX Runtime.
-type ortProgram struct{ session *ort.DynamicAdvancedSession }
+type ortProgram struct {
+	session         *ort.DynamicAdvancedSession
+	inputs, outputs []string
+}
 
 func (p ortProgram) run(ctx context.Context, inputs, outputs []*Tensor) error {
 	// The binding holds C pointers to the tensors' elements, which the garbage collector does not see.

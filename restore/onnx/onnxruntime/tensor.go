@@ -2,6 +2,7 @@ package onnxruntime
 
 import (
 	"fmt"
+	"unsafe"
 
 	ort "github.com/yalue/onnxruntime_go"
 
@@ -16,7 +17,10 @@ type Tensor struct {
 	I64 []int64
 
 	dims  []int
-	value ort.Value
+	value ort.Value // of a tensor in Go's memory
+	// own and allocator are of a tensor in the library's memory, see Binding. onDevice: the host cannot access it.
+	own, allocator unsafe.Pointer
+	onDevice       bool
 }
 
 // NewTensor makes a float or int64 tensor of zeros with at least one dimension.
@@ -45,6 +49,28 @@ func NewTensor(t onnx.DType, dims ...int) (*Tensor, error) {
 
 // Dims returns the shape.
 func (t *Tensor) Dims() []int { return t.dims }
+
+// handle returns the library's value, nil after Close.
+func (t *Tensor) handle() unsafe.Pointer {
+	switch {
+	case t == nil:
+		return nil
+	case t.value == nil:
+		return t.own
+	}
+	return handle(t.value, "ortValue")
+}
+
+// data returns the address of the first element of a tensor of the host.
+func (t *Tensor) data() unsafe.Pointer {
+	if t.I64 != nil {
+		return unsafe.Pointer(unsafe.SliceData(t.I64))
+	}
+	return unsafe.Pointer(unsafe.SliceData(t.F32))
+}
+
+// bytes is the size of the elements.
+func (t *Tensor) bytes() int64 { return int64(4*len(t.F32) + 8*len(t.I64)) }
 
 // Close releases the runtime's handle. The slices stay readable.
 func (t *Tensor) Close() error {
