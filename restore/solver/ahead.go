@@ -11,27 +11,20 @@ import (
 
 // ahead draws the noise of the next step while the device works on the present one.
 type ahead struct {
-	ready   chan [][]float32
+	ready   chan struct{}
 	service *lifecycle.Service
 }
 
 // drawAhead starts drawing at a step. The caller must call stop. The end of ctx does not stop it: next always returns.
 func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *ahead {
-	a := &ahead{ready: make(chan [][]float32)}
-	var buffers [2][][]float32
-	for i := range buffers {
-		for d := range s.run.Info.Draws {
-			buffers[i] = append(buffers[i], make([]float32, infer.Size(s.run.DrawDims(d, s.n))))
-		}
-	}
+	a := &ahead{ready: make(chan struct{})}
 	a.service = lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		for at := first; at < len(s.run.Steps); at++ {
-			buf := buffers[at%2]
-			for d := range buf {
-				s.drawStep(buf[d], d, problems, at)
+			for d, t := range s.draws[at%2] {
+				s.drawStep(t.F32, d, problems, at)
 			}
 			select {
-			case a.ready <- buf:
+			case a.ready <- struct{}{}:
 			case <-ctx.Done():
 				return nil
 			}
@@ -41,8 +34,8 @@ func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *
 	return a
 }
 
-// next waits for the noise of the next step, one slice per draw. It stays valid until the following call.
-func (a *ahead) next() [][]float32 { return <-a.ready }
+// next waits for the noise of the next step, which is in Solver.draws until the following call.
+func (a *ahead) next() { <-a.ready }
 
 // stop joins the goroutine that draws.
 func (a *ahead) stop() { a.service.Stop() }

@@ -8,7 +8,9 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -49,6 +51,13 @@ func TestDrawInParts(t *testing.T) {
 // TestAheadStops: drawing ends with stop, before the first step is taken, in the middle of a later one, and after the last.
 func TestAheadStops(t *testing.T) {
 	s, _ := undivided(t, 2)
+	for i := range s.draws {
+		for d := range s.run.Info.Draws {
+			noise, err := onnxruntime.NewTensor(onnx.Float, s.run.DrawDims(d, s.n)...)
+			must(t, err)
+			s.draws[i] = append(s.draws[i], noise)
+		}
+	}
 	before := goleak.IgnoreCurrent()
 	for taken := range len(s.run.Steps) + 1 {
 		a := s.drawAhead(t.Context(), []Problem{{}, {Key: noise.Key{1}}}, 0)

@@ -104,9 +104,9 @@ func unrolled(provider string) int {
 }
 
 // NoiseBytes estimates the host's memory for the noise of inner iterations while a batch of n images is solved: two steps in
-// flight, the input of the model, and the parts that a step reads. dims is the shape of one image in the prior's space. It is
+// flight, and the parts that a step reads. dims is the shape of one image in the prior's space. It is
 // 0 for a method without inner iterations, and for settings with an invalid number of them.
 func NoiseBytes(m method.Info, s method.Settings, dims []int, n int) int64 {
-	const copies = 4
+	const copies = 3
 	return 4 * copies * int64(m.InnerDraws(s)) * int64(n) * int64(infer.Size(dims))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
@@ -18,19 +19,26 @@ func (s *Solver) divides() bool { return s.rt.Divides() || s.run.Grid() != nil }
 type session struct {
 	network *network // nil for a step that is not divided
 	parts   []part
-	results []*onnxruntime.Tensor // of the evaluations
+	results []result
 	// idle: Run computes nothing. The benchmark of the host sets it.
 	idle bool
 }
 
-// part is one part of a step.
+// part is one part of a step, with the names of its inputs.
 type part struct {
 	session *onnxruntime.Session
-	inputs  []*onnxruntime.Tensor
+	*onnxruntime.Binding
+	inputs []string
 }
 
-// newSession compiles a step. inputs are the tensors of its model by name; it adds those of the evaluations.
-func (s *Solver) newSession(m stepModel, inputs map[string]*onnxruntime.Tensor) (c *session, err error) {
+// result is that of an evaluation, an input of the parts that follow.
+type result struct {
+	name string
+	*onnxruntime.Tensor
+}
+
+// newSession compiles a step.
+func (s *Solver) newSession(m stepModel) (c *session, err error) {
 	c = &session{}
 	defer func() {
 		if err != nil {
@@ -42,52 +50,81 @@ func (s *Solver) newSession(m stepModel, inputs map[string]*onnxruntime.Tensor) 
 			return c, err
 		}
 	}
-	if c.results, err = onnxruntime.NewTensors(m.results...); err != nil {
-		return c, err
-	}
-	for i, v := range m.results {
-		inputs[v.Name] = c.results[i]
-	}
-	for _, stage := range m.stages {
-		var p part
-		for _, v := range stage.Inputs {
-			p.inputs = append(p.inputs, inputs[v.Name])
-		}
-		if p.session, err = s.rt.NewSession(stage.Model, onnx.Names(stage.Inputs), onnx.Names(stage.Outputs)); err != nil {
+	for i, stage := range m.stages {
+		p := part{inputs: onnx.Names(stage.Inputs)}
+		if p.session, err = s.rt.NewSession(stage.Model, p.inputs, onnx.Names(stage.Outputs)); err != nil {
 			return c, err
 		}
+		p.Binding, err = p.session.Bind()
 		c.parts = append(c.parts, p)
+		if err != nil {
+			return c, err
+		}
+		if i == len(m.results) {
+			break
+		}
+		for k, t := range c.network.arguments() {
+			if err = p.SetOutput(k, t); err != nil {
+				return c, err
+			}
+		}
+	}
+	for _, v := range m.results {
+		t, err := c.last().NewHost(v)
+		if err != nil {
+			return c, err
+		}
+		c.results = append(c.results, result{v.Name, t})
 	}
 	return c, nil
 }
 
-// Run makes a step. The parts read the tensors of newSession.
-func (c *session) Run(ctx context.Context, outputs []*onnxruntime.Tensor) error {
+// last is the part with the outputs of the step. It has all tensors.
+func (c *session) last() part { return c.parts[len(c.parts)-1] }
+
+// set binds an input of the step to the parts that have it.
+func (c *session) set(name string, t *onnxruntime.Tensor) error {
+	for _, p := range c.parts {
+		if i := slices.Index(p.inputs, name); i >= 0 {
+			if err := p.SetInput(i, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Run makes a step with the bound tensors.
+func (c *session) Run(ctx context.Context) error {
 	if c.idle {
 		return nil
 	}
-	for i, result := range c.results {
-		if err := c.parts[i].session.Run(ctx, c.parts[i].inputs, c.network.arguments()); err != nil {
+	for i, r := range c.results {
+		if err := c.parts[i].Run(ctx); err != nil {
 			return err
 		}
-		if err := c.network.predict(ctx, result.F32); err != nil {
+		if err := c.network.predict(ctx, r.F32); err != nil {
+			return err
+		}
+		if err := c.set(r.name, r.Tensor); err != nil {
 			return err
 		}
 	}
-	last := c.parts[len(c.results)]
-	return last.session.Run(ctx, last.inputs, outputs)
+	return c.last().Run(ctx)
 }
 
-// Close releases the sessions and the tensors.
+// Close releases the sessions and the tensors, which are those of the last part.
 func (c *session) Close() error {
 	var errs []error
+	for _, p := range c.parts {
+		p.Binding.Close()
+	}
 	for _, p := range c.parts {
 		errs = append(errs, p.session.Close())
 	}
 	if c.network != nil {
 		c.network.close()
 	}
-	onnxruntime.CloseTensors(c.results)
 	return errors.Join(errs...)
 }
 

@@ -39,11 +39,15 @@ type Solver struct {
 	n       int
 	rt      *onnxruntime.Runtime
 	digest  string // of the model of a step
-	in      map[string]*onnxruntime.Tensor
-	outputs []*onnxruntime.Tensor // the state and the computed curves
 	sess    *session
-	decoder *decoder  // of a latent prior, else nil
-	streams []*Solver // that make the steps of parts of the batch; empty: this solver makes them
+	in      map[string]*onnxruntime.Tensor // inputs that the host writes, without draws
+	draws   [2][]*onnxruntime.Tensor       // those of the present step and those of the next one
+	state   []*buffers
+	curves  []*onnxruntime.Tensor // computed
+	norm    *onnxruntime.Tensor   // of the first tensor of the state
+	reader  *reader               // nil if the host accesses the state
+	decoder *decoder              // of a latent prior, else nil
+	streams []*Solver             // that make the steps of parts of the batch; empty: this solver makes them
 }
 
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
@@ -89,11 +93,7 @@ func (s *Solver) Cost() (method.Cost, error) { return s.run.Cost() }
 
 // Close releases the runtime's memory.
 func (s *Solver) Close() error {
-	for _, t := range s.in {
-		t.Close()
-	}
-	onnxruntime.CloseTensors(s.outputs)
-	errs := []error{s.decoder.close()}
+	errs := []error{s.decoder.close(), s.reader.close()}
 	if s.sess != nil {
 		errs = append(errs, s.sess.Close())
 	}
@@ -125,8 +125,9 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 }
 
 // Resume continues from states with equal numbers of steps to the end; Answers then has the images.
-// States and curves, unless nil, are updated after every step. An error from progress stops the run there, and the end of the
-// context terminates the step in progress; states and curves are those after the last step, and can be stored and resumed.
+// Curves, unless nil, are updated after every step, states when Resume returns: meanwhile they are in the memory of the device. An error from progress
+// stops the run there, and the end of the context terminates the step in progress; states and curves are then those after the last step, or those of
+// the call's beginning if the device does not return them, and can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
 	parts, err := s.divide(problems, states, curves)
 	if err != nil {
@@ -141,6 +142,17 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 			p.ahead.stop()
 		}
 	}()
+	err = s.makeSteps(ctx, parts, first, progress)
+	for _, p := range parts {
+		if unread := p.unload(ctx, first); err == nil {
+			err = unread
+		}
+	}
+	return err
+}
+
+// makeSteps makes the steps from first to the end.
+func (s *Solver) makeSteps(ctx context.Context, parts []batchPart, first int, progress func(step int) error) error {
 	for at := first; at < s.Steps(); at++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -167,7 +179,7 @@ func (s *Solver) tooLarge() string {
 }
 
 // load checks the parts of the problems, which begin at problem first of the batch, and copies them and the states to the
-// model's inputs. Unused places of the batch repeat the first problem.
+// model's inputs. Unused places of the batch repeat the first problem. It binds the inputs that are equal in all steps.
 func (s *Solver) load(problems []Problem, states []State, first int) error {
 	for i := range s.n {
 		j := i
@@ -196,6 +208,16 @@ func (s *Solver) load(problems []Problem, states []State, first int) error {
 			copy(t.F32[i*size:], part.Data)
 		}
 	}
+	for _, b := range s.state {
+		b.now = b.host
+	}
+	for _, name := range []string{method.InputMeasurement, method.InputMask} {
+		if t := s.in[name]; t != nil {
+			if err := s.sess.set(name, t); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -215,15 +237,5 @@ func (s *Solver) record(c *Curves, st method.Step, computed func(curve int) floa
 			k++
 		}
 		c.Curves[i].Values = append(c.Curves[i].Values, v)
-	}
-}
-
-// unload copies the state after a step.
-func (s *Solver) unload(states []State, made int) {
-	for i := range states {
-		states[i].Step = made
-		for k, t := range states[i].Tensors {
-			copy(t.Data, s.outputs[k].F32[i*len(t.Data):])
-		}
 	}
 }

@@ -61,6 +61,14 @@ func (c Curves) Clone() Curves {
 	return c
 }
 
+// drop removes the last n entries.
+func (c *Curves) drop(n int) {
+	c.Time = c.Time[:len(c.Time)-n]
+	for i := range c.Curves {
+		c.Curves[i].Values = c.Curves[i].Values[:len(c.Curves[i].Values)-n]
+	}
+}
+
 // Curve returns the values of a curve, nil for an unknown name.
 func (c Curves) Curve(name string) []float64 {
 	for _, v := range c.Curves {

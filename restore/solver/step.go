@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
 
 	"ddiff/restore/method"
@@ -24,7 +23,7 @@ type builder struct {
 
 // stepModel is the model of one step of a batch.
 type stepModel struct {
-	// inputs are in any order. The outputs are the state and the computed curves, in declared order.
+	// inputs are in any order. The outputs are the state and the computed curves, in declared order, and the norm of the first tensor of the state.
 	inputs, outputs []onnx.Value
 	// stages are the parts of a divided step, or the step as one part. results are those of the evaluations between them.
 	stages  []onnx.Stage
@@ -51,7 +50,7 @@ func (b builder) step(n int) (m stepModel, err error) {
 		return stepModel{}, fmt.Errorf("build step: %w", err)
 	}
 	m.inputs = step.Inputs
-	m.outputs = slices.Concat(step.State, step.Curves)
+	m.outputs = append(slices.Concat(step.State, step.Curves), g.Norm(step.State[0]))
 	for i := range m.outputs {
 		name := fmt.Sprint("next ", i)
 		g.Output(name, m.outputs[i])
@@ -83,44 +82,97 @@ func (s *Solver) compile() error {
 		return err
 	}
 	s.digest = m.digest()
-	for _, v := range m.inputs {
-		t, err := onnxruntime.NewTensor(v.DType, v.Dims...)
-		if err != nil {
-			return fmt.Errorf("input %s: %w", v.Name, err)
-		}
-		s.in[v.Name] = t
+	if s.sess, err = s.newSession(m); err == nil {
+		err = s.newTensors(m)
 	}
-	if s.outputs, err = onnxruntime.NewTensors(m.outputs...); err != nil {
-		return err
-	}
-	if s.sess, err = s.newSession(m, maps.Clone(s.in)); err != nil {
+	if err != nil {
 		return fmt.Errorf("compile %s for %s, batch %d: %w", s.run.Info.Name, s.run.Operator.Task, s.n, err)
 	}
 	return nil
 }
 
-// makeStep makes a step with its noise, one slice per draw, and moves the new state to the inputs.
-func (s *Solver) makeStep(ctx context.Context, at int, noise [][]float32, curves []Curves) error {
+// newTensors makes the tensors of a step, and binds the outputs that the host reads.
+func (s *Solver) newTensors(m stepModel) (err error) {
+	last, inputs := s.sess.last(), map[string]onnx.Value{}
+	for _, v := range m.inputs {
+		inputs[v.Name] = v
+	}
+	for i, t := range s.run.Info.State {
+		name := method.StateInput(t.Name)
+		b, err := newBuffers(last.Binding, i, inputs[name])
+		if err != nil {
+			return err
+		}
+		s.state, s.in[name] = append(s.state, b), b.host
+		delete(inputs, name)
+	}
+	for _, d := range s.run.Info.Draws {
+		name := method.DrawInput(d.Name)
+		for i := range s.draws {
+			t, err := last.NewHost(inputs[name])
+			if err != nil {
+				return err
+			}
+			s.draws[i] = append(s.draws[i], t)
+		}
+		delete(inputs, name)
+	}
+	for name, v := range inputs {
+		if s.in[name], err = last.NewHost(v); err != nil {
+			return err
+		}
+	}
+	for i, v := range m.outputs[len(s.state):] {
+		t, err := last.NewHost(v)
+		if err == nil {
+			err = last.SetOutput(len(s.state)+i, t)
+		}
+		if err != nil {
+			return err
+		}
+		s.curves = append(s.curves, t)
+	}
+	s.norm, s.curves = s.curves[len(s.curves)-1], s.curves[:len(s.curves)-1]
+	return s.newReader()
+}
+
+// makeStep makes a step with the noise of s.draws. first is the first image of the solver in the batch.
+func (s *Solver) makeStep(ctx context.Context, at, first int, curves []Curves) error {
 	s.in[method.InputTime].I64[0] = int64(s.run.Steps[at].Time)
 	copy(s.in[method.InputScalars].F32, s.run.Row(at))
+	inputs := map[string]*onnxruntime.Tensor{method.InputTime: s.in[method.InputTime], method.InputScalars: s.in[method.InputScalars]}
 	for d, draw := range s.run.Info.Draws {
-		copy(s.in[method.DrawInput(draw.Name)].F32, noise[d])
+		inputs[method.DrawInput(draw.Name)] = s.draws[at%2][d]
 	}
-	if err := s.sess.Run(ctx, s.outputs); err != nil {
+	for i, t := range s.run.Info.State {
+		inputs[method.StateInput(t.Name)] = s.state[i].now
+		if err := s.sess.last().SetOutput(i, s.state[i].next()); err != nil {
+			return err
+		}
+	}
+	for name, t := range inputs {
+		if err := s.sess.set(name, t); err != nil {
+			return err
+		}
+	}
+	if err := s.sess.Run(ctx); err != nil {
 		return err
 	}
-	states := len(s.run.Info.State)
-	for i, t := range s.run.Info.State {
-		copy(s.in[method.StateInput(t.Name)].F32, s.outputs[i].F32)
-	}
-	values := s.outputs[states:]
-	for i, v := range values {
+	for i, v := range s.curves {
 		if _, ok := raster.Finite(v.F32); !ok {
 			return fmt.Errorf("%w: %s is not finite: the measurement has extreme values, or %s", ErrDiverged, s.run.Computed()[i], s.tooLarge())
 		}
 	}
 	for i := range curves {
-		s.record(&curves[i], s.run.Steps[at], func(curve int) float64 { return float64(values[curve].F32[i]) })
+		if _, ok := raster.Finite(s.norm.F32[i : i+1]); !ok {
+			return fmt.Errorf("image %d of the batch: %w: %s", first+i+1, ErrDiverged, s.tooLarge())
+		}
+	}
+	for _, b := range s.state {
+		b.now = b.next()
+	}
+	for i := range curves {
+		s.record(&curves[i], s.run.Steps[at], func(curve int) float64 { return float64(s.curves[curve].F32[i]) })
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 // newStream returns a solver that is not compiled.
@@ -30,6 +29,7 @@ type batchPart struct {
 	problems []Problem
 	states   []State
 	curves   []Curves
+	made     int // steps since the start
 	ahead    *ahead
 }
 
@@ -53,7 +53,7 @@ func (s *Solver) divide(problems []Problem, states []State, curves []Curves) ([]
 	var out []batchPart
 	for first, i := 0, 0; first < len(problems); i++ {
 		end := min(first+streams[i].n, len(problems))
-		p := batchPart{streams[i], first, problems[first:end], states[first:end], curves[first:end], nil}
+		p := batchPart{solver: streams[i], first: first, problems: problems[first:end], states: states[first:end], curves: curves[first:end], made: states[0].Step}
 		if err := p.solver.load(p.problems, p.states, first); err != nil {
 			return nil, err
 		}
@@ -63,16 +63,31 @@ func (s *Solver) divide(problems []Problem, states []State, curves []Curves) ([]
 	return out, nil
 }
 
-// makeStep makes the step at and copies the state.
+// makeStep makes the step at.
 func (p *batchPart) makeStep(ctx context.Context, at int) error {
-	if err := p.solver.makeStep(ctx, at, p.ahead.next(), p.curves); err != nil {
-		return err
+	p.ahead.next()
+	err := p.solver.makeStep(ctx, at, p.first, p.curves)
+	if err == nil {
+		p.made = at + 1
 	}
-	p.solver.unload(p.states, at+1)
+	return err
+}
+
+// unload copies the state after the last step. Without it, states and curves are those after the steps before first.
+func (p *batchPart) unload(ctx context.Context, first int) error {
+	if p.made == first {
+		return nil
+	}
+	tensors, err := p.solver.readState(context.WithoutCancel(ctx))
 	for i := range p.states {
-		if _, ok := raster.Finite(p.states[i].Image()); !ok {
-			return fmt.Errorf("image %d of the batch: %w: %s", p.first+i+1, ErrDiverged, p.solver.tooLarge())
+		if err != nil {
+			p.curves[i].drop(p.made - first)
+			continue
+		}
+		p.states[i].Step = p.made
+		for k, t := range p.states[i].Tensors {
+			copy(t.Data, tensors[k].F32[i*len(t.Data):])
 		}
 	}
-	return nil
+	return err
 }
