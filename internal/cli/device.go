@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +21,7 @@ import (
 // ComputeOptions are the flags of the device and of the compilation of solvers.
 type ComputeOptions struct {
 	Device    string
+	several   bool // devices
 	library   string
 	Threads   int
 	streams   int
@@ -33,6 +35,12 @@ func (o *ComputeOptions) AddDevice(f *pflag.FlagSet, value string) {
 	f.StringVar(&o.Device, "device", value, onnxruntime.DeviceForms)
 	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library (default: searched)")
 	f.IntVar(&o.Threads, "threads", 0, "CPU threads (0: one per core)")
+}
+
+// AddDevices is AddDevice for a command that uses several devices, see OpenAll.
+func (o *ComputeOptions) AddDevices(f *pflag.FlagSet, value string) {
+	o.AddDevice(f, value)
+	o.several, f.Lookup("device").Usage = true, onnxruntime.DevicesForms
 }
 
 // AddBuild adds the flags of the compilation of solvers.
@@ -80,37 +88,64 @@ func (o ComputeOptions) Check() error {
 	if _, err := o.Build(); err != nil {
 		return err
 	}
-	_, err := o.runtime(nil)
+	_, err := o.runtimes(nil)
 	return err
 }
 
-// runtime returns the configuration of ONNX Runtime, without its library.
-func (o ComputeOptions) runtime(log *slog.Logger) (cfg onnxruntime.Config, err error) {
-	d, err := onnxruntime.ParseDevice(o.Device)
+// runtimes returns the configurations of ONNX Runtime for the devices, without its library.
+func (o ComputeOptions) runtimes(log *slog.Logger) (all []onnxruntime.Config, err error) {
+	devices, err := onnxruntime.ParseDevices(o.Device)
 	if err != nil {
-		return cfg, Usage(fmt.Errorf("--device: %w", err))
+		return nil, Usage(fmt.Errorf("--device: %w", err))
+	}
+	if !o.several {
+		if strings.Contains(o.Device, ",") {
+			return nil, Usage(fmt.Errorf("--device %s: this command uses one device", o.Device))
+		}
+		devices = devices[:1]
 	}
 	if o.Threads < 0 {
-		return cfg, Usage(fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.Threads))
+		return nil, Usage(fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.Threads))
 	}
 	if o.Threads > onnxruntime.MaxThreads {
-		return cfg, Usage(fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.Threads, onnxruntime.MaxThreads))
+		return nil, Usage(fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.Threads, onnxruntime.MaxThreads))
 	}
-	cfg = onnxruntime.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Threads: o.Threads, Logger: log}
-	if err := cfg.Validate(); err != nil {
-		return cfg, Usage(fmt.Errorf("--device %s: %w", o.Device, err))
+	for _, d := range devices {
+		cfg := onnxruntime.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Threads: o.Threads, Logger: log}
+		if err := cfg.Validate(); err != nil {
+			return nil, Usage(fmt.Errorf("--device %s: %w", o.Device, err))
+		}
+		all = append(all, cfg)
 	}
-	return cfg, nil
+	return all, nil
 }
 
 // Open locates ONNX Runtime and opens it with the requested device.
 func (o ComputeOptions) Open(log *slog.Logger) (*onnxruntime.Runtime, error) {
-	cfg, err := o.runtime(log)
+	configs, err := o.runtimes(log)
 	if err != nil {
 		return nil, err
 	}
+	all, err := o.open(log, configs[:1])
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// OpenAll locates ONNX Runtime and opens it with each of the requested devices. It leaves out GPUs that cannot be used, unless the flag has their
+// index. CloseRuntimes closes them.
+func (o ComputeOptions) OpenAll(log *slog.Logger) ([]*onnxruntime.Runtime, error) {
+	configs, err := o.runtimes(log)
+	if err != nil {
+		return nil, err
+	}
+	return o.open(log, configs)
+}
+
+func (o ComputeOptions) open(log *slog.Logger, configs []onnxruntime.Config) (all []*onnxruntime.Runtime, err error) {
 	options := install.LocateOptions{Path: o.library}
-	switch d := (onnxruntime.Device{Provider: cfg.Provider, Index: cfg.Device}); {
+	switch d := (onnxruntime.Device{Provider: configs[0].Provider}); {
 	case d.NVIDIA():
 		options.EP = install.CUDA
 	case d.Provider == onnxruntime.ProviderWebGPU, d.Provider == onnxruntime.ProviderOpenVINO:
@@ -120,12 +155,40 @@ func (o ComputeOptions) Open(log *slog.Logger) (*onnxruntime.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Library = lib.Path
-	if cfg.OpenVINO, err = openVINO(cfg.Provider); err != nil {
+	vino, err := openVINO(configs[0].Provider)
+	if err != nil {
 		return nil, err
 	}
-	cfg.Unusable = noteUnusable
-	return onnxruntime.Open(cfg)
+	chosen := strings.ContainsAny(o.Device, ":,")
+	var failed error
+	for _, cfg := range configs {
+		cfg.Library, cfg.OpenVINO, cfg.Unusable = lib.Path, vino, noteUnusable
+		var rt *onnxruntime.Runtime
+		if len(all) == 0 {
+			rt, err = onnxruntime.Open(cfg)
+		} else {
+			rt, err = all[0].With(cfg)
+		}
+		if err == nil {
+			all = append(all, rt)
+			continue
+		}
+		failed = errors.Join(failed, err)
+		log.Debug("a device cannot be used", "provider", cfg.Provider, "device", cfg.Device, "reason", err)
+	}
+	if failed != nil && (len(all) == 0 || chosen) {
+		return nil, errors.Join(failed, CloseRuntimes(all))
+	}
+	return all, nil
+}
+
+// CloseRuntimes closes the runtimes of OpenAll.
+func CloseRuntimes(all []*onnxruntime.Runtime) error {
+	var errs []error
+	for _, rt := range slices.Backward(all) {
+		errs = append(errs, rt.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // openVINO returns the path of OpenVINO's library for a provider, or "". With auto, a damaged one is noted.

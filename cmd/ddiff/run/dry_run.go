@@ -76,7 +76,7 @@ func (p *plan) describe() {
 // opens the device only for the precision auto, and no queue. The exit code is that of a run: an item that cannot be restored gives
 // cli.ErrIncomplete.
 func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
-	if _, err := onnxruntime.ParseDevice(o.Device); err != nil {
+	if _, err := onnxruntime.ParseDevices(o.Device); err != nil {
 		return cli.Usage(fmt.Errorf("--device: %w", err))
 	}
 	return o.WithPlan(spec, stderr, func(p *prior.Prior, sources cli.Datasets) error {

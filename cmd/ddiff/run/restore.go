@@ -72,7 +72,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	campaign.AddPrecision(f, &o.Spec.Precision)
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per restoration, and one with the counts")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
-	o.AddDevice(f, onnxruntime.ProviderAuto)
+	o.AddDevices(f, onnxruntime.ProviderAuto)
 	o.Stages.Add(f)
 	o.Process.Add(f, "off")
 	return cmd

@@ -86,7 +86,7 @@ func AddPhotons(f *pflag.FlagSet, photons *float64) {
 
 // AddParts adds the flags of the parts of a run.
 func (o *Options) AddParts(f *pflag.FlagSet) {
-	o.AddDevice(f, onnxruntime.ProviderAuto)
+	o.AddDevices(f, onnxruntime.ProviderAuto)
 	o.AddBuild(f)
 	o.Sources.Add(f)
 	o.Stages.Add(f)

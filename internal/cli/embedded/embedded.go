@@ -1,4 +1,4 @@
-// Package embedded runs campaigns in this process: a coordinator, a JetStream queue and one worker, with their progress on
+// Package embedded runs campaigns in this process: a coordinator, a JetStream queue and a worker for each device, with their progress on
 // standard error.
 //
 // [WithCampaign] opens what one campaign needs and [WithMachine] what successive campaigns share; both close everything after
@@ -89,25 +89,33 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
 
-	rt, err := o.Open(tel.Logger)
+	runtimes, err := o.OpenAll(tel.Logger)
 	if err != nil {
 		return err
 	}
-	why, err := campaign.FixPrecision(spec, rt, o.Catalogue)
+	engines := make([]*restore.Engine, 0, len(runtimes))
+	defer func() {
+		if errors.Is(err, guard.ErrStuck) { // an engine is in use
+			return
+		}
+		for _, e := range engines {
+			err = errors.Join(err, e.Close())
+		}
+		err = errors.Join(err, cli.CloseRuntimes(runtimes))
+	}()
+	why, err := campaign.FixPrecision(spec, runtimes[0], o.Catalogue)
 	if err != nil {
-		return errors.Join(err, rt.Close())
+		return err
 	}
 	o.NotePrecision(stderr, spec, why)
-	engine, err := restore.OpenEngine(ctx, rt, p, o.Engine(build), tel.Logger)
-	if err != nil {
-		return errors.Join(cli.PriorError(err), rt.Close())
-	}
-	defer func() {
-		if !errors.Is(err, guard.ErrStuck) { // the engine is in use
-			err = errors.Join(err, engine.Close(), rt.Close())
+	for _, rt := range runtimes {
+		engine, err := restore.OpenEngine(ctx, rt, p, o.Engine(build), tel.Logger)
+		if err != nil {
+			return cli.PriorError(err)
 		}
-	}()
-	operators, err := campaign.VerifyOperators(ctx, rt, o.Catalogue, p)
+		engines = append(engines, engine)
+	}
+	operators, err := campaign.VerifyOperators(ctx, runtimes[0], o.Catalogue, p)
 	if err != nil {
 		return err
 	}
@@ -127,7 +135,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	}
 	sources.Transfer = transfer
 	store := cli.TracedStore(results.Store, spec.Output, tel, transfer)
-	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engine, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
+	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engines[0], engines: engines, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
 	m.progress = func() *Progress { return NewProgress(o, stdout, stderr) }
 	return use(m)
 }
@@ -165,7 +173,8 @@ type Machine struct {
 	catalogue   shard.Catalogue
 	Prior       *prior.Prior
 	Sources     cli.Datasets
-	Engine      *restore.Engine
+	Engine      *restore.Engine           // of the first device
+	engines     []*restore.Engine         // one per device
 	operators   map[string]*operator.File // by SHA-256
 	Store       storage.Store
 	limits      guard.Limits
@@ -201,8 +210,8 @@ func batch(s *manifest.Spec) (items, pixels int) {
 	return gpuworker.DefaultBatch, 0
 }
 
-// Parts creates the coordinator and the worker. See coordinator.RunConfig for read.
-func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinator.Run, *gpuworker.Worker, error) {
+// Parts creates the coordinator and the workers, one per device. See coordinator.RunConfig for read.
+func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinator.Run, []*gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.Spec, Prior: e.Prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.Store,
 		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Skipped: e.Show.skipped, Catalogue: e.catalogue,
@@ -222,20 +231,31 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 		return nil, nil, err
 	}
 	items, pixels := batch(e.Spec)
-	w, err := gpuworker.New(gpuworker.Config{
-		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
-			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: items, Pixels: pixels,
-		}},
-		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.Stepped,
-		WholeResults: true, Patience: embeddedPatience, SolveMemory: job.SolveMemory(e.memoryShare),
-		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
-	})
-	return run, w, err
+	var workers []*gpuworker.Worker
+	for i, engine := range e.engines {
+		name := "embedded"
+		if i > 0 {
+			name = fmt.Sprint(name, " ", i+1)
+		}
+		w, err := gpuworker.New(gpuworker.Config{
+			Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
+				Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: engine, Operators: e.operators, Batch: items, Pixels: pixels,
+			}},
+			Name: name, Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.Stepped,
+			WholeResults: true, Patience: embeddedPatience, SolveMemory: job.SolveMemory(e.memoryShare) / int64(len(e.engines)),
+			Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		workers = append(workers, w)
+	}
+	return run, workers, nil
 }
 
 // Run processes the campaign, writes the report, and prints the summary.
 func (e Campaign) Run(ctx context.Context, stdout io.Writer, asJSON bool) error {
-	run, w, err := e.Parts(func(items, steps int, complete bool) {
+	run, workers, err := e.Parts(func(items, steps int, complete bool) {
 		e.Show.Entered(items, steps, complete)
 		if e.Read != nil {
 			e.Read(items, complete)
@@ -245,7 +265,7 @@ func (e Campaign) Run(ctx context.Context, stdout io.Writer, asJSON bool) error 
 		return err
 	}
 	e.Show.Begin()
-	ran := e.Process(ctx, run, w)
+	ran := e.Process(ctx, run, workers)
 	e.Show.Stop()
 	if ran != nil && run.Counts().Items == 0 {
 		return ran
@@ -255,13 +275,18 @@ func (e Campaign) Run(ctx context.Context, stdout io.Writer, asJSON bool) error 
 	return errors.Join(ran, closed, e.print(run.Counts(), summary, ran, stdout, asJSON))
 }
 
-// Process runs coordinator and worker until all items are settled, ctx ends, or one of them fails.
-func (e Campaign) Process(ctx context.Context, run *coordinator.Run, w *gpuworker.Worker) error {
+// Process runs coordinator and workers until all items are settled, ctx ends, or one of them fails.
+func (e Campaign) Process(ctx context.Context, run *coordinator.Run, workers []*gpuworker.Worker) error {
 	in, err := telemetry.NewInstruments(e.tel.Meter(cli.Service))
 	if err != nil {
 		return err
 	}
-	stop, err := in.ObserveLeases(w.Held)
+	stop, err := in.ObserveLeases(func() (held int) {
+		for _, w := range workers {
+			held += w.Held()
+		}
+		return held
+	})
 	if err != nil {
 		return err
 	}
@@ -273,7 +298,9 @@ func (e Campaign) Process(ctx context.Context, run *coordinator.Run, w *gpuworke
 		defer settled()
 		return run.Process(inner)
 	})
-	group.Go(func() error { return w.Run(inner) })
+	for _, w := range workers {
+		group.Go(func() error { return w.Run(inner) })
+	}
 	return group.Wait()
 }
 

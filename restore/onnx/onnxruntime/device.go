@@ -2,6 +2,7 @@ package onnxruntime
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,40 @@ func ParseDevice(s string) (Device, error) {
 		return Device{}, fmt.Errorf("%q is none of %s", s, DeviceForms)
 	}
 	return d, nil
+}
+
+// DevicesForms documents the syntax of ParseDevices.
+const DevicesForms = DeviceForms + "; several with commas, as cuda:0,cuda:1; cuda and tensorrt without :N: all GPUs"
+
+// ParseDevices parses devices of one provider, separated by commas. NVIDIA's providers without an index are all GPUs that its driver lists, within
+// CUDA_VISIBLE_DEVICES.
+func ParseDevices(s string) ([]Device, error) {
+	gpus := len(nvidiaGPUs("/proc/driver/nvidia/gpus"))
+	if visible, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
+		gpus = min(gpus, strings.Count(visible, ",")+1)
+	}
+	return parseDevices(s, gpus)
+}
+
+// parseDevices is ParseDevices on a machine with a number of NVIDIA's GPUs.
+func parseDevices(s string, gpus int) ([]Device, error) {
+	var out []Device
+	for part := range strings.SplitSeq(s, ",") {
+		d, err := ParseDevice(part)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+		if d.Provider != out[0].Provider || d.Provider == ProviderAuto && len(out) > 1 {
+			return nil, fmt.Errorf("%q: several devices need one provider, as in cuda:0,cuda:1", s)
+		}
+	}
+	if d := out[0]; len(out) == 1 && d.NVIDIA() && !strings.Contains(s, ":") {
+		for i := range gpus - 1 {
+			out = append(out, Device{d.Provider, i + 1})
+		}
+	}
+	return out, nil
 }
 
 // gpu reports whether the provider computes on a GPU. Nodes that would run on the CPU provider instead are refused.
