@@ -38,10 +38,11 @@ type Job struct {
 	truth    *raster.Image // nil when only a measurement exists
 	draw     *operator.Draw
 	solution solver.Solution
-	applied  []float32 // A of the restored image
-	profile  []byte    // ICC profile of a measurement that is a picture
-	lossy    bool      // the measurement is a file with lossy compression, apart from those of the task jpeg
-	mirrored []int     // shape of a mask before it was mirrored with its measurement; nil: it was not
+	applied  []float32     // A of the restored image
+	baseline *raster.Image // of a scored item with a truth, see operator.Baseline
+	profile  []byte        // ICC profile of a measurement that is a picture
+	lossy    bool          // the measurement is a file with lossy compression, apart from those of the task jpeg
+	mirrored []int         // shape of a mask before it was mirrored with its measurement; nil: it was not
 }
 
 // Solved records the answer of the solver, and applies A to it.

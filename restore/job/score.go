@@ -32,8 +32,8 @@ func (j *Job) Score() (item.Metrics, error) {
 	if m.PSNRLuma, m.HaarPSI, err = perceptual(j.truth, j.Restored()); err != nil {
 		return m, err
 	}
-	if base := j.Op.Baseline(j.Problem.Y); base != nil {
-		if m.BaselinePSNR, m.BaselineSSIM, err = compare(j.truth, base); err != nil {
+	if j.baseline = j.Op.Baseline(j.Problem.Y); j.baseline != nil {
+		if m.BaselinePSNR, m.BaselineSSIM, err = compare(j.truth, j.baseline); err != nil {
 			return m, err
 		}
 	}

@@ -215,7 +215,10 @@ func warnWorse(m item.Metrics) *item.Warning {
 func (j *Job) warnFlat() *item.Warning {
 	img := j.Restored()
 	found := metric.Contrast(img.Pix, img.Channels)
-	base := j.Op.Baseline(j.Problem.Y)
+	base := j.baseline
+	if base == nil {
+		base = j.Op.Baseline(j.Problem.Y)
+	}
 	if base == nil || j.Op.Own != nil { // whose y may have another scale
 		if found >= flatContrast {
 			return nil

@@ -48,16 +48,20 @@ func HaarPSI(x, y *raster.Image) (float64, error) {
 	}
 	for i := range height {
 		for j := range width {
-			var both float64 // weights of the two orientations
-			for _, vertical := range []bool{false, true} {
-				similarity := 0.0
-				for scale := 1; scale < haarScales; scale++ {
-					side := 1 << scale
-					similarity += similar(s.haar(i, j, side, vertical), t.haar(i, j, side, vertical)) / (haarScales - 1)
+			var both float64          // weights of the two orientations
+			var similarity [2]float64 // of each
+			for scale := 1; scale < haarScales; scale++ {
+				side := 1 << scale
+				x, y := s.haar(i, j, side), t.haar(i, j, side)
+				for k := range similarity {
+					similarity[k] += similar(x[k], y[k]) / (haarScales - 1)
 				}
-				const coarse = 1 << haarScales
-				w := max(s.haar(i, j, coarse, vertical), t.haar(i, j, coarse, vertical))
-				add(similarity, w)
+			}
+			const coarse = 1 << haarScales
+			x, y := s.haar(i, j, coarse), t.haar(i, j, coarse)
+			for k := range similarity {
+				w := max(x[k], y[k])
+				add(similarity[k], w)
 				both += w
 			}
 			if len(a) == 3 {
@@ -80,27 +84,36 @@ func haarPlanes(img *raster.Image, height, width int) [][]float64 {
 	planes := make([][]float64, img.Channels)
 	for c := range planes {
 		planes[c] = make([]float64, height*width)
-		for i := range 2 * height {
-			for j := range 2 * width {
-				if i < img.Height && j < img.Width {
-					planes[c][i/2*width+j/2] += 255 * component(img, c, i*img.Width+j) / 4
-				}
+	}
+	for i := range img.Height {
+		for j := range img.Width {
+			at, to := i*img.Width+j, i/2*width+j/2
+			if img.Channels == 1 {
+				planes[0][to] += 255 * unit(img.Pix[at]) / 4
+				continue
+			}
+			rgb := unitRGB(img, at)
+			for c, w := range yiq {
+				planes[c][to] += 255 * (w[0]*rgb[0] + w[1]*rgb[1] + w[2]*rgb[2]) / 4
 			}
 		}
 	}
 	return planes
 }
 
-// component is a component of a pixel in YIQ, or its grey level, for samples on [0, 1].
-func component(img *raster.Image, c, at int) float64 {
+// unitRGB returns the samples of a pixel of three channels on [0, 1].
+func unitRGB(img *raster.Image, at int) [3]float64 {
+	n := img.Height * img.Width
+	return [3]float64{unit(img.Pix[at]), unit(img.Pix[at+n]), unit(img.Pix[at+2*n])}
+}
+
+// luma returns the luma of a pixel of one or three channels on [0, 1].
+func luma(img *raster.Image, at int) float64 {
 	if img.Channels == 1 {
 		return unit(img.Pix[at])
 	}
-	v := 0.0
-	for k, w := range yiq[c] {
-		v += w * unit(img.Plane(k)[at])
-	}
-	return v
+	rgb, w := unitRGB(img, at), yiq[0]
+	return w[0]*rgb[0] + w[1]*rgb[1] + w[2]*rgb[2]
 }
 
 // table has the sums of all samples above and to the left of each position.
@@ -121,26 +134,16 @@ func newTable(plane []float64, height, width int) table {
 	return t
 }
 
-// sum is the sum of rows top to bottom and columns left to right, exclusive, with zeros outside.
-func (t table) sum(top, bottom, left, right int) float64 {
-	top, bottom = max(0, top), min(t.height, bottom)
-	left, right = max(0, left), min(t.width, right)
-	if top >= bottom || left >= right {
-		return 0
-	}
-	w := t.width + 1
-	return t.sums[bottom*w+right] - t.sums[top*w+right] - t.sums[bottom*w+left] + t.sums[top*w+left]
-}
-
-// haar is the magnitude of the Haar coefficient of the given side at a position: the difference of the upper and the
-// lower half, or of the left and the right half if vertical.
-func (t table) haar(i, j, side int, vertical bool) float64 {
-	top, left := i-side/2+1, j-side/2+1
-	first := t.sum(top, top+side/2, left, left+side)
-	if vertical {
-		first = t.sum(top, top+side, left, left+side/2)
-	}
-	return math.Abs(2*first-t.sum(top, top+side, left, left+side)) / float64(side)
+// haar returns the magnitudes of the Haar coefficients of the given side at a position, with zeros outside: the difference of the upper and the
+// lower half, and that of the left and the right half.
+func (t table) haar(i, j, side int) [2]float64 {
+	w, half := t.width+1, side/2
+	top, left, bottom, right := max(0, i-half+1), max(0, j-half+1), min(t.height, i+half+1), min(t.width, j+half+1)
+	upper, middle, lower := t.sums[top*w:][:w], t.sums[(i+1)*w:][:w], t.sums[bottom*w:][:w]
+	whole := lower[right] - upper[right] - lower[left] + upper[left]
+	above := middle[right] - upper[right] - middle[left] + upper[left]
+	before := lower[j+1] - upper[j+1] - lower[left] + upper[left]
+	return [2]float64{math.Abs(2*above-whole) / float64(side), math.Abs(2*before-whole) / float64(side)}
 }
 
 // chroma is the magnitude of the mean of 2x2 samples, with zeros beyond the last row and column.

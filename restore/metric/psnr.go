@@ -39,7 +39,7 @@ func PSNRLuma(x, y *raster.Image) (float64, error) {
 	}
 	sum, n := 0.0, x.Height*x.Width
 	for i := range n {
-		d := component(x, 0, i) - component(y, 0, i)
+		d := luma(x, i) - luma(y, i)
 		sum += d * d
 	}
 	return -10 * math.Log10(sum/float64(n)+1e-8), nil

@@ -11,6 +11,17 @@ func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) *Im
 	bounds := src.Bounds()
 	img := New(3, bounds.Dy(), bounds.Dx())
 	red, green, blue := img.Plane(0), img.Plane(1), img.Plane(2)
+	if opaque, ok := src.(*image.RGBA); ok && opaque.Opaque() {
+		var table [256]float32
+		for p := range table {
+			table[p], _, _ = levels(color.RGBA{R: uint8(p), A: 255}, toRGB)
+		}
+		for i := range red {
+			at := i/img.Width*opaque.Stride + 4*(i%img.Width)
+			red[i], green[i], blue[i] = table[opaque.Pix[at]], table[opaque.Pix[at+1]], table[opaque.Pix[at+2]]
+		}
+		return img
+	}
 	i := 0
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {

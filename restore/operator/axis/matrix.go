@@ -47,8 +47,9 @@ func product(rows int, b *Matrix, row func(i int) (first int, weights []float32)
 			if w == 0 {
 				continue
 			}
-			for j, v := range b.Data[(first+k)*b.Cols : (first+k+1)*b.Cols] {
-				sum[j] += float64(w) * float64(v)
+			weight, row := float64(w), b.Data[(first+k)*b.Cols:][:len(sum)]
+			for j, v := range row {
+				sum[j] += weight * float64(v)
 			}
 		}
 		for j, s := range sum {
