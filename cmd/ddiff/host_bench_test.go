@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// BenchmarkHostImage measures the CPU time of a picture of a campaign beside its steps, see `make bench-host`: the network does next to nothing. The time
-// of a process without pictures cancels, and that of a step with this network is found from runs with other numbers of them.
+// BenchmarkHostImage measures the CPU time of a further picture of a campaign beside its steps, see `make bench-host`: the network does next to nothing. The
+// time of the process and of the contact sheet, which has 64 pictures, cancels. That of a step with this network is found from runs with more of them.
 func BenchmarkHostImage(b *testing.B) {
-	const all, some, steps, many = 64, 16, 2, 12
+	const all, some, steps, many = 112, 64, 2, 12
 	dir := b.TempDir()
 	for i := range all {
 		folder := filepath.Join(dir, "all")

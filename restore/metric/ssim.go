@@ -110,24 +110,24 @@ func (s *ssimScratch) score() float64 {
 	sum := 0.0
 	rows := s.height - windowSize + 1
 	for top := range rows {
-		s.filterDown(top)
+		s.filterDown(top, s.filterDownFast(top))
 		for q := range s.down {
-			s.filterAcross(s.across[q], s.down[q])
+			s.filterAcross(s.across[q], s.down[q], s.filterAcrossFast(s.across[q], s.down[q]))
 		}
 		sum += s.rowScore()
 	}
 	return sum / float64(rows*len(s.across[0]))
 }
 
-// filterDown applies the window to the columns of the rows from top on.
-func (s *ssimScratch) filterDown(top int) {
+// filterDown applies the window to the columns of the rows from top on, from column first on.
+func (s *ssimScratch) filterDown(top, first int) {
+	mx, my, sq, xy := s.down[0][first:], s.down[1][first:s.width], s.down[2][first:s.width], s.down[3][first:s.width]
 	for q := range s.down {
-		clear(s.down[q])
+		clear(s.down[q][first:])
 	}
 	for k, w := range s.window {
-		xs := s.x[(top+k)*s.width:][:s.width]
-		ys := s.y[(top+k)*s.width:][:s.width]
-		mx, my, sq, xy := s.down[0][:s.width], s.down[1][:s.width], s.down[2][:s.width], s.down[3][:s.width]
+		xs := s.x[(top+k)*s.width+first:][:len(mx)]
+		ys := s.y[(top+k)*s.width+first:][:len(mx)]
 		for i, x := range xs {
 			y := ys[i]
 			wx, wy := w*x, w*y
@@ -139,10 +139,10 @@ func (s *ssimScratch) filterDown(top int) {
 	}
 }
 
-// filterAcross applies the symmetric window along a row.
-func (s *ssimScratch) filterAcross(dst, src []float64) {
+// filterAcross applies the symmetric window along a row, from position first on.
+func (s *ssimScratch) filterAcross(dst, src []float64, first int) {
 	w := &s.window
-	for i := range dst {
+	for i := first; i < len(dst); i++ {
 		v := src[i : i+windowSize : i+windowSize]
 		dst[i] = w[0]*(v[0]+v[10]) + w[1]*(v[1]+v[9]) + w[2]*(v[2]+v[8]) +
 			w[3]*(v[3]+v[7]) + w[4]*(v[4]+v[6]) + w[5]*v[5]

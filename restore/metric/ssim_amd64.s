@@ -1,0 +1,88 @@
+#include "textflag.h"
+
+// func downAVX2(mx, my, sq, xy, x, y *float64, stride, n int, window *[11]float64)
+TEXT ·downAVX2(SB), NOSPLIT, $0-72
+	MOVQ mx+0(FP), R8
+	MOVQ my+8(FP), R9
+	MOVQ sq+16(FP), R10
+	MOVQ xy+24(FP), R11
+	MOVQ x+32(FP), AX
+	MOVQ y+40(FP), BX
+	MOVQ stride+48(FP), R12
+	SHLQ $3, R12
+	MOVQ n+56(FP), CX
+	XORQ DX, DX
+columns:
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVQ window+64(FP), R13
+	LEAQ (AX)(DX*8), SI
+	LEAQ (BX)(DX*8), DI
+	MOVQ $11, R14
+rows:
+	VBROADCASTSD (R13), Y4
+	VMOVUPD (SI), Y5
+	VMOVUPD (DI), Y6
+	VMULPD Y5, Y4, Y7
+	VMULPD Y6, Y4, Y8
+	VADDPD Y7, Y0, Y0
+	VADDPD Y8, Y1, Y1
+	VMULPD Y6, Y7, Y9
+	VMULPD Y5, Y7, Y7
+	VMULPD Y6, Y8, Y8
+	VADDPD Y8, Y7, Y7
+	VADDPD Y7, Y2, Y2
+	VADDPD Y9, Y3, Y3
+	ADDQ $8, R13
+	ADDQ R12, SI
+	ADDQ R12, DI
+	DECQ R14
+	JNZ rows
+	VMOVUPD Y0, (R8)(DX*8)
+	VMOVUPD Y1, (R9)(DX*8)
+	VMOVUPD Y2, (R10)(DX*8)
+	VMOVUPD Y3, (R11)(DX*8)
+	ADDQ $4, DX
+	CMPQ DX, CX
+	JLT columns
+	VZEROUPPER
+	RET
+
+// TERM adds w·(v at first + v at last).
+#define TERM(first, last, w) \
+	VMOVUPD first(SI), Y1 \
+	VADDPD last(SI), Y1, Y1 \
+	VMULPD w, Y1, Y1 \
+	VADDPD Y1, Y0, Y0
+
+// func acrossAVX2(dst, src *float64, n int, window *[11]float64)
+TEXT ·acrossAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ window+24(FP), R13
+	VBROADCASTSD (R13), Y10
+	VBROADCASTSD 8(R13), Y11
+	VBROADCASTSD 16(R13), Y12
+	VBROADCASTSD 24(R13), Y13
+	VBROADCASTSD 32(R13), Y14
+	VBROADCASTSD 40(R13), Y15
+positions:
+	VMOVUPD (SI), Y0
+	VADDPD 80(SI), Y0, Y0
+	VMULPD Y10, Y0, Y0
+	TERM(8, 72, Y11)
+	TERM(16, 64, Y12)
+	TERM(24, 56, Y13)
+	TERM(32, 48, Y14)
+	VMULPD 40(SI), Y15, Y1
+	VADDPD Y1, Y0, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $4, CX
+	JNZ positions
+	VZEROUPPER
+	RET
