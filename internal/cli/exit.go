@@ -88,7 +88,7 @@ func exitClasses() []exitClass {
 		}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
 			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision,
-			install.ErrNotFound, install.ErrNoOpenVINO, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing, install.ErrDownload,
+			install.ErrNotFound, install.ErrNoOpenVINO, install.ErrUnsupported, install.ErrChecksum, install.ErrWriters, install.ErrClientMissing, install.ErrDownload,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{

@@ -18,6 +18,8 @@ var (
 	ErrUnsupported = errors.New("not supported")
 	// ErrChecksum: an archive or a library differs from the pinned one.
 	ErrChecksum = errors.New("checksum mismatch")
+	// ErrWriters: another user may change the files of the cache, so that they are not loaded.
+	ErrWriters = errors.New("another user may change the library; remove that permission, or name a library by its path")
 	// ErrClientMissing: a package client for a release is not installed.
 	ErrClientMissing = errors.New("not installed")
 	// ErrClient: there is no client of this name.

@@ -43,7 +43,7 @@ type Options struct {
 // installed release that matches its checksums with source [SourceCache], and replaces a damaged one. Concurrent
 // processes share one installation. An error leaves the cache unchanged.
 //
-// Errors include [ErrUnsupported], [ErrDownload], [ErrClientMissing] and [ErrChecksum].
+// Errors include [ErrUnsupported], [ErrDownload], [ErrClientMissing], [ErrChecksum] and [ErrWriters].
 func Install(ctx context.Context, opts Options) (Library, error) {
 	ep := opts.EP
 	if ep == "" {
@@ -77,6 +77,9 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return Library{}, fmt.Errorf("create the cache: %w", err)
+	}
+	if err := checkWriters(cache, nil); err != nil {
+		return Library{}, fmt.Errorf("check the cache: %w", err)
 	}
 	if opts.Progress == nil {
 		opts.Progress = func(string) {}

@@ -32,7 +32,7 @@ type LocateOptions struct {
 
 // Locate finds the ONNX Runtime library: opts.Path, then the variable [EnvVar], then the cache, then the program's own
 // directory. A path from one of the first two has no fallback: it is used or is an error. A library of the cache or of the
-// program's own directory must match its pinned sizes. [ErrNotFound] lists the searched locations.
+// program's own directory must match its pinned sizes, and no other user may change the cache. [ErrNotFound] lists the searched locations.
 func Locate(opts LocateOptions) (Library, error) {
 	if opts.EP != "" && opts.EP != CPU && opts.EP != CUDA {
 		return Library{}, fmt.Errorf("%w %q: use %q or %q", ErrEP, opts.EP, CPU, CUDA)
@@ -94,6 +94,15 @@ type place struct {
 	directory func(release) string // of a release
 }
 
+// installed returns the source of a release whose files are here.
+func (p place) installed(r release) (source, error) {
+	s, err := installed(r.Sources, p.directory(r), source.checkSizes)
+	if err == nil && p.source == SourceCache {
+		err = checkWriters(p.directory(r), s.Files)
+	}
+	return s, err
+}
+
 // pinnedPlaces returns the cache and the program's own directory, without the ones that this machine lacks.
 func pinnedPlaces(opts LocateOptions) []place {
 	var all []place
@@ -117,7 +126,7 @@ func (p place) locate(provider string) (lib Library, searched []string, found bo
 			continue // no release is pinned for this platform
 		}
 		dir := p.directory(release)
-		s, err := installed(release.Sources, dir, source.checkSizes)
+		s, err := p.installed(release)
 		if errors.Is(err, fs.ErrNotExist) {
 			if !slices.Contains(searched, dir) { // the program's own directory has one release or the other
 				searched = append(searched, dir)

@@ -111,6 +111,55 @@ func TestLocatePrecedence(t *testing.T) {
 
 // A release that was unpacked with the program is found after the cache, if its files have
 // the pinned sizes.
+// TestAttackLibrary: a library that another user may change or replace is not loaded, and the error names the path.
+func TestAttackLibrary(t *testing.T) {
+	t.Parallel()
+	mode := func(path string, mode os.FileMode) func(t *testing.T) {
+		return func(t *testing.T) { t.Helper(); must(t, os.Chmod(path, mode)) }
+	}
+	for name, attack := range map[string]func(library, cache string) (path string, change func(t *testing.T)){
+		"file of all":     func(library, _ string) (string, func(t *testing.T)) { return library, mode(library, 0o666) },
+		"file of a group": func(library, _ string) (string, func(t *testing.T)) { return library, mode(library, 0o664) },
+		"folder of all": func(library, _ string) (string, func(t *testing.T)) {
+			return filepath.Dir(library), mode(filepath.Dir(library), 0o777)
+		},
+		"cache of a group": func(_, cache string) (string, func(t *testing.T)) { return cache, mode(cache, 0o775) },
+		"folder above for all": func(_, cache string) (string, func(t *testing.T)) {
+			return filepath.Dir(cache), mode(filepath.Dir(cache), 0o777)
+		},
+		"file of another": func(library, _ string) (string, func(t *testing.T)) {
+			return library, func(t *testing.T) {
+				t.Helper()
+				if os.Geteuid() != 0 {
+					t.Skip("needs root to give a file to another user")
+				}
+				must(t, os.Chown(library, 12345, 12345))
+			}
+		},
+	} {
+		for _, ep := range []string{CPU, OpenVINO} {
+			t.Run(name+" "+ep, func(t *testing.T) {
+				cache := filepath.Join(t.TempDir(), "user", "cache")
+				library := fakeRelease(t, cache, ep)
+				locate := func() (Library, error) {
+					if ep == OpenVINO {
+						return LocateOpenVINO(cache)
+					}
+					return Locate(LocateOptions{EP: ep, CacheDir: cache, OwnDir: t.TempDir(), Environ: func(string) string { return "" }})
+				}
+				if lib, err := locate(); err != nil || lib.Path != library {
+					t.Fatalf("without an attack: %+v, %v", lib, err)
+				}
+				path, change := attack(library, cache)
+				change(t)
+				if lib, err := locate(); err == nil || !strings.Contains(err.Error(), "another user may change the library") || !strings.Contains(err.Error(), path) {
+					t.Errorf("%+v, %v, want an error with %s", lib, err, path)
+				}
+			})
+		}
+	}
+}
+
 func TestLocateOwnDirectory(t *testing.T) {
 	t.Parallel()
 	installed, err := Locate(LocateOptions{EP: CPU, Environ: func(string) string { return "" }})

@@ -19,7 +19,7 @@ const (
 
 // LocateOpenVINO returns the OpenVINO that [OpenVINOVar] names, or the installed one in cacheDir (empty: its default,
 // see [Options]), or that of the program's own directory (see [LocateOptions]). It returns [ErrNoOpenVINO] if there is none,
-// and [ErrChecksum] if a file of the first one found is missing or was changed.
+// [ErrChecksum] if a file of the first one found is missing or was changed, and [ErrWriters] if another user may change it.
 func LocateOpenVINO(cacheDir string) (Library, error) {
 	if path := os.Getenv(OpenVINOVar); path != "" {
 		path, err := filepath.Abs(path)
@@ -52,9 +52,12 @@ func (r release) openVINO(places []place) (Library, error) {
 			searched = append(searched, dir)
 			continue
 		}
-		s, err := installed(r.Sources, dir, source.checkSizes)
+		s, err := p.installed(r)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %w", ErrChecksum, err)
+		}
+		if errors.Is(err, ErrWriters) {
+			return Library{}, fmt.Errorf("the installed OpenVINO is not loaded: %w (%s)", err, OpenVINOVar)
 		}
 		if err != nil {
 			return Library{}, fmt.Errorf("the installed OpenVINO is damaged: %w; %s", err, remedy)
