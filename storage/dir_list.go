@@ -63,7 +63,7 @@ func (l *listing) walk(folder *os.Root, dir string) error {
 		if entry.IsDir() {
 			err = l.below(folder, entry.Name(), key)
 		} else if strings.HasPrefix(key, l.prefix) && entry.Type().IsRegular() {
-			err = l.object(folder, entry.Name(), key)
+			err = l.object(entry, key)
 		}
 		// It may be deleted, or replaced by a link, since the directory was read.
 		if err != nil && !errors.Is(readError(err), ErrNotFound) {
@@ -87,8 +87,8 @@ func (l *listing) below(parent *os.Root, name, key string) error {
 }
 
 // object yields an object.
-func (l *listing) object(folder *os.Root, name, key string) error {
-	info, err := folder.Lstat(name)
+func (l *listing) object(entry fs.DirEntry, key string) error {
+	info, err := entry.Info() // in a Root it is known since the directory was read
 	if err == nil && info.Mode().IsRegular() && !l.yield(Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil) {
 		return errStopped
 	}
