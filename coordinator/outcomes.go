@@ -116,8 +116,9 @@ func (r *runner) settleEvent(e queue.Result) {
 	if r.outcomes.first(e.Seq) {
 		r.s.cfg.Metrics.Settle(context.Background(), string(res.Outcome), n)
 	}
-	r.pace.add(r.s.cfg.Now(), res.Finished, n)
-	r.progress = r.s.cfg.Now()
+	now := r.s.cfg.Now()
+	r.pace.add(now, now.Add(-e.Age), n) // the worker's clock may be another one
+	r.progress = now
 	if res.Outcome != manifest.OutcomeDone {
 		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
 	}

@@ -22,13 +22,10 @@ func (p *pace) begin(now time.Time) {
 	}
 }
 
-// add counts n items that were settled at the given time, by the worker's clock. It may be long past when a new leader
-// reads old outcomes. Zero and future times count as now.
+// add counts n items that were settled at the given time, by the clock of this process. It may be long past when a new leader
+// reads old outcomes.
 func (p *pace) add(now, at time.Time, n int) {
 	p.begin(now)
-	if at.IsZero() || at.After(now) {
-		at = now
-	}
 	if now.Unix()-at.Unix() >= int64(paceWindow.Seconds()) {
 		return
 	}

@@ -331,7 +331,10 @@ type Beat struct {
 	SuspendedCampaign string `json:"suspended_campaign,omitempty"`
 	// Refused maps the ids of open campaigns that the worker cannot process to the reasons.
 	Refused map[string]string `json:"refused,omitempty"`
-	At      time.Time         `json:"at"`
+	// At is the time of the beat by the worker's clock, for people.
+	At time.Time `json:"at"`
+	// Age is the number of seconds since the beat by the clock of the queue server. Readers of the board set it.
+	Age float64 `json:"age_s,omitempty"`
 }
 
 // Solving is the progress of a batch after its last step.

@@ -186,6 +186,9 @@ type Change struct {
 	Key      string
 	Data     []byte
 	Revision uint64
+	// Since is the time of the write on the clock of this process: its age is that by the clock of the queue server. Two machines' clocks
+	// are never compared.
+	Since time.Time
 	// Deleted means that the record was deleted; Data is empty.
 	Deleted bool
 	// Ready marks the end of the records that existed when the watch began. It comes once, in a Change of its own.
@@ -339,11 +342,13 @@ func (w *watcher) run(ctx context.Context, longest time.Duration, yield func(Cha
 func (w *watcher) list(ctx context.Context) ([]Change, error) {
 	var info *jetstream.StreamInfo
 	var after uint64
+	var read time.Time
 	connection := w.nc.Stats().Reconnects
 	err := w.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
 		if info, err = w.stream.Info(ctx); err == nil {
 			after = info.State.LastSeq
 			info, err = w.stream.Info(ctx, jetstream.WithSubjectFilter(boardSubject+w.filter))
+			read = time.Now()
 		}
 		return err
 	})
@@ -362,6 +367,9 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 			})
 			if err != nil || c == nil {
 				return err
+			}
+			if age := info.TimeStamp.Sub(time.Unix(0, v.written)); age > 0 { // otherwise it was written since
+				c.Since = read.Add(-age)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -481,7 +489,7 @@ func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstrea
 	if err != nil || msg == nil {
 		return nil, version{}, err
 	}
-	c := &Change{Key: strings.TrimPrefix(msg.Subject, boardSubject+"."), Revision: msg.Sequence}
+	c := &Change{Key: strings.TrimPrefix(msg.Subject, boardSubject+"."), Revision: msg.Sequence, Since: time.Now()}
 	if header := msg.Header; header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
 		c.Deleted = true
 	} else {

@@ -25,6 +25,8 @@ type Result struct {
 	Seq uint64
 	// Behind is the number of results of the campaign that the stream had after this one when it was read.
 	Behind uint64
+	// Age is the time since the server stored the result, by the server's clock, when it was read.
+	Age time.Duration
 	// Payload is the published content.
 	Payload []byte
 }
@@ -108,7 +110,7 @@ func (q *Queue) Results(ctx context.Context, after uint64) iter.Seq2[Result, err
 		f := &follower{link: q.link, stream: resultStream, filter: resultSubject + "." + q.campaign, after: after}
 		err := f.run(ctx, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 			i := identityOf(q.campaign, msg.Headers())
-			return yield(Result{ID: i.id, Round: i.round, Seq: meta.Sequence.Stream, Behind: meta.NumPending, Payload: msg.Data()}, nil)
+			return yield(Result{ID: i.id, Round: i.round, Seq: meta.Sequence.Stream, Behind: meta.NumPending, Age: f.age(meta.Timestamp), Payload: msg.Data()}, nil)
 		})
 		if err != nil && ctx.Err() == nil {
 			yield(Result{}, fmt.Errorf("read results of campaign %s: %w", q.cfg.Campaign, err))
@@ -140,6 +142,13 @@ type follower struct {
 	stream, filter string
 	// after is the sequence number of the last delivered message.
 	after uint64
+	// asked is when the consumer was created by the clock of this process, told by that of the server.
+	asked, told time.Time
+}
+
+// age returns the time since a time of the server.
+func (f *follower) age(at time.Time) time.Duration {
+	return max(0, time.Since(f.asked)+f.told.Sub(at))
 }
 
 // run delivers messages until message returns false or ctx ends. The error is permanent: ErrNotReady without a stream,
@@ -221,6 +230,7 @@ func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	before := f.nc.LastError()
 	consumer, err := f.js.CreateConsumer(ctx, f.stream, cfg)
 	if err == nil {
+		f.asked, f.told = time.Now(), consumer.CachedInfo().TimeStamp
 		return consumer, nil
 	}
 	if denied := f.denied(before); denied != nil {

@@ -17,9 +17,9 @@ func TestBeatLife(t *testing.T) {
 		for _, hung := range []string{"", "stage solve"} {
 			var log strings.Builder
 			cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-			w := &Workers{seen: map[string]beatSighting{"1": {now, now.Add(-age)}}}
+			w := &Workers{}
 			w.count(t.Context(), cfg, map[string]manifest.Beat{
-				"1": {Name: "gpu", Schema: manifest.RecordSchema, At: now, Hung: hung},
+				"1": {Name: "gpu", Schema: manifest.RecordSchema, Age: age.Seconds(), Hung: hung},
 			})
 			live, warned := want, 0
 			if hung != "" {

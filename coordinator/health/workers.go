@@ -19,8 +19,7 @@ import (
 type Workers struct {
 	now atomic.Pointer[fleet] // nil before the first count
 
-	seen   map[string]beatSighting // by key; only count uses it
-	warned map[string]bool         // what was logged; only watch and count use it
+	warned map[string]bool // what was logged; only watch and count use it
 }
 
 // fleet is the result of a count.
@@ -79,12 +78,6 @@ func (w *Workers) last() fleet {
 		return *f
 	}
 	return fleet{}
-}
-
-// beatSighting is the last change of a beat. No two clocks are compared: the clock of a worker may be wrong.
-type beatSighting struct {
-	at    time.Time // in the beat
-	since time.Time // by the clock of this process
 }
 
 // refusals counts the live workers that refuse a campaign.
@@ -214,31 +207,13 @@ func (w *Workers) warn(text string) bool {
 	return !before
 }
 
-// age is the time since a beat changed. The first sighting of a beat counts as its change if the beat is young by this
-// clock, or in the future.
-func (w *Workers) age(key string, b manifest.Beat, now time.Time) time.Duration {
-	s, known := w.seen[key]
-	switch {
-	case !known:
-		s = beatSighting{b.At, now.Add(-min(max(now.Sub(b.At), 0), beatLife))}
-	case !s.at.Equal(b.At):
-		s = beatSighting{b.At, now}
-	}
-	w.seen[key] = s
-	return now.Sub(s.since)
-}
-
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
 	f := &fleet{working: map[string]string{}, pools: map[string]*pool{}}
-	if w.seen == nil {
-		w.seen = map[string]beatSighting{}
-	}
-	maps.DeleteFunc(w.seen, func(key string, _ beatSighting) bool { _, there := beats[key]; return !there })
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {
 		b := beats[key]
-		age := w.age(key, b, cfg.Now())
+		age := time.Duration(b.Age * float64(time.Second))
 		switch {
 		case b.Hung != "" && age < beatLife: // the worker ends
 			if w.warn(b.Name + ": " + b.Hung) {

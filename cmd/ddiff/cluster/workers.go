@@ -28,13 +28,13 @@ func newWorkersCommand() *cobra.Command {
 			return err
 		}
 		printSkipped(cmd, all.Skipped)
-		return show(cmd, asJSON, all.Workers, func(out io.Writer, beats []manifest.Beat) error { return writeWorkers(out, beats, time.Now()) })
+		return show(cmd, asJSON, all.Workers, writeWorkers)
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the records as JSON")
 	return cmd
 }
 
-func writeWorkers(out io.Writer, beats []manifest.Beat, now time.Time) error {
+func writeWorkers(out io.Writer, beats []manifest.Beat) error {
 	w := table.NewWriter(out)
 	fmt.Fprintln(w, "NAME\tPOOL\tDEVICE\tITEMS\tBEAT\tCAMPAIGN\tSTATE")
 	for _, b := range beats {
@@ -42,7 +42,7 @@ func writeWorkers(out io.Writer, beats []manifest.Beat, now time.Time) error {
 		if b.Device != "" {
 			device += " " + b.Device
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%v ago\t%s\t%s\n", b.Name, cmp.Or(b.Pool, manifest.DefaultPool), device, b.Items, now.Sub(b.At).Round(time.Second), b.Campaign, workerState(b))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%v ago\t%s\t%s\n", b.Name, cmp.Or(b.Pool, manifest.DefaultPool), device, b.Items, time.Duration(b.Age)*time.Second, b.Campaign, workerState(b))
 	}
 	return w.Flush()
 }
