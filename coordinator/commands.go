@@ -256,5 +256,6 @@ func (r *runner) replaceWindow(ctx context.Context, w *shard.Window) error {
 	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, w.Number), data); err != nil {
 		return fmt.Errorf("store window %d: %w", w.Number, err)
 	}
+	r.windows.noteFailures(w)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
@@ -89,6 +90,7 @@ func (r *runner) settlePreflight(payload []byte) {
 	c := answer.Checked
 	if answer.Outcome != "" && answer.Outcome != manifest.OutcomeDone {
 		c.Failed = checkedByNone
+		c.Reason = r.describeLost(c.Reason)
 	}
 	if c.Failed == "" {
 		for _, check := range c.Checks {
@@ -96,6 +98,16 @@ func (r *runner) settlePreflight(payload []byte) {
 		}
 	}
 	r.trial.checked = &c
+}
+
+// describeLost adds the workers that a preflight has ended, and the usual cause, to a reason.
+func (r *runner) describeLost(reason string) string {
+	names := ""
+	if lost := r.s.workers.Lost(r.id); len(lost) > 0 {
+		names = ": " + strings.Join(lost, ", ")
+	}
+	return fmt.Sprintf("%s%s; a kernel ends a worker that has too little memory, which its log states (Out of memory: Killed process): "+
+		"give it more, or another prior, size or batch", reason, names)
 }
 
 // advanceCanary publishes the canary items, then waits until all are settled. It rejects the campaign if none is done: one

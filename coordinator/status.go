@@ -16,6 +16,9 @@ import (
 // statusInterval is how often an unchanged status is published.
 const statusInterval = 5 * time.Second
 
+// idleAfter is the time without an outcome and without a leased item after which a campaign is not worked on: workers serve a higher class.
+const idleAfter = 10 * time.Second
+
 // publishStatus writes the campaign's status to the board if it has changed or is old.
 func (r *runner) publishStatus(ctx context.Context, leased int) error {
 	return r.publishStatusOf(ctx, r.rec, leased)
@@ -25,7 +28,7 @@ func (r *runner) publishStatus(ctx context.Context, leased int) error {
 func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leased int) error {
 	now := r.s.cfg.Now()
 	s := manifest.Status{
-		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.warning, Complete: r.windows.complete,
+		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.describe(), Complete: r.windows.complete,
 		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.Live(r.rec.Spec.Pool), At: now.UTC(),
 	}
@@ -40,7 +43,9 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		}
 		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
-		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
+		if s.Workers > 0 && (s.Counts.Running > 0 || now.Sub(r.progress) < idleAfter) { // otherwise the rate is that of the past
+			s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
+		}
 	}
 	if s.Counts == r.status.Counts && s.Phase == r.status.Phase && s.Workers == r.status.Workers &&
 		s.Problem == r.status.Problem && s.Warning == r.status.Warning &&

@@ -73,6 +73,42 @@ func TestPublishedStatus(t *testing.T) {
 	}
 }
 
+// TestNoEstimateWithoutWork: a campaign has no remaining time without workers, nor while workers serve others.
+func TestNoEstimateWithoutWork(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+	for i := range 100 {
+		r.ledger.Add(id(i))
+	}
+	r.outcomes.caught = true
+	r.pace.begin(now.Add(-time.Minute))
+	r.pace.add(now, now.Add(-time.Second), 30)
+	left := func(leased int) float64 {
+		t.Helper()
+		now = now.Add(statusInterval)
+		must(t, r.publishStatus(t.Context(), leased))
+		return r.status.Left
+	}
+	r.progress = now
+	if left(4) != 0 {
+		t.Error("an estimate without workers")
+	}
+	beat := fmt.Sprintf(`{"name":"one","schema":%d}`, manifest.RecordSchema)
+	must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyWorkerPrefix+"one", []byte(beat)))
+	watch := lifecycle.Go(t.Context(), func(ctx context.Context) error { return r.s.workers.Watch(ctx, r.s.cfg.health()) })
+	for r.s.workers.Live("") == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	watch.Stop()
+	if left(4) == 0 {
+		t.Error("no estimate of a campaign that is worked on")
+	}
+	if now = now.Add(idleAfter); left(0) != 0 {
+		t.Error("an estimate while workers serve other campaigns")
+	}
+}
+
 // TestWaitingReason: the delay grows, a cause is new once, and the begin is that of the first cause.
 func TestWaitingReason(t *testing.T) {
 	t.Parallel()

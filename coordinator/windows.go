@@ -1,9 +1,13 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"ddiff/coordinator/health"
 	"ddiff/coordinator/ledger"
@@ -24,12 +28,43 @@ const (
 
 // windows is the sequence of windows in storage.
 type windows struct {
-	stored     int            // number of windows
-	next       shard.Position // where the next window begins
-	complete   bool           // the last window is in storage
-	sound      int            // number of the first window with items, -1 without one
-	unverified int            // items of windows below this number may have stored results
-	warning    string         // how the dataset has changed, for the status
+	stored     int              // number of windows
+	next       shard.Position   // where the next window begins
+	complete   bool             // the last window is in storage
+	sound      int              // number of the first window with items, -1 without one
+	unverified int              // items of windows below this number may have stored results
+	warning    string           // how the dataset has changed, for the status
+	failures   map[int]failures // items that cannot be restored, by window
+}
+
+// failures are items of a window that cannot be restored, with the reason of the first.
+type failures struct {
+	items  int
+	reason string
+}
+
+// noteFailures notes the items of a window that cannot be restored.
+func (s *windows) noteFailures(w *shard.Window) {
+	if s.failures == nil {
+		s.failures = map[int]failures{}
+	}
+	if delete(s.failures, w.Number); len(w.Failed) > 0 {
+		s.failures[w.Number] = failures{len(w.Failed), w.Failed[0].Reason}
+	}
+}
+
+// describe returns the warning of the status: how the dataset has changed, and why items cannot be restored.
+func (s *windows) describe() string {
+	n, reason := 0, ""
+	for _, number := range slices.Sorted(maps.Keys(s.failures)) {
+		n += s.failures[number].items
+		reason = cmp.Or(reason, s.failures[number].reason)
+	}
+	if n == 0 {
+		return s.warning
+	}
+	text := fmt.Sprintf("%d items cannot be restored, the first: %s", n, reason)
+	return strings.Trim(s.warning+"; "+text, "; ")
 }
 
 // add adds the next window.
@@ -41,6 +76,7 @@ func (s *windows) add(w *shard.Window) {
 	if w.Changed != "" {
 		s.warning = w.Changed
 	}
+	s.noteFailures(w)
 }
 
 // openSharder creates the sharder. nextWindow starts to read.

@@ -173,7 +173,12 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 		if _, err := regular.Read(c.Credentials, regular.MaxConfigBytes); err != nil {
 			return nil, fmt.Errorf("%w: read credentials: %w", ErrConfig, err)
 		}
-		options = append(options, nats.UserCredentials(c.Credentials))
+		option := nats.UserCredentials(c.Credentials)
+		if err := checkCredentials(option); err != nil {
+			return nil, fmt.Errorf("%w: credentials %s have no user and key: %w; write the file again, for example with nsc generate creds",
+				ErrConfig, c.Credentials, err)
+		}
+		options = append(options, option)
 	}
 	if c.NKeySeed != "" {
 		if _, err := regular.Read(c.NKeySeed, regular.MaxConfigBytes); err != nil {
@@ -193,6 +198,19 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 		options = append(options, nats.Secure(config))
 	}
 	return options, nil
+}
+
+// checkCredentials reads the user and the key of a credentials file, which the client otherwise reads for each connection.
+func checkCredentials(option nats.Option) error {
+	var o nats.Options
+	if err := option(&o); err != nil {
+		return err
+	}
+	if _, err := o.UserJWT(); err != nil {
+		return err
+	}
+	_, err := o.SignatureCB([]byte("nonce"))
+	return err
 }
 
 func (c ConnectConfig) tls() (*tls.Config, error) {

@@ -22,6 +22,8 @@ var (
 	ErrClosed = errors.New("queue is closed")
 	// ErrFull is returned by a publish when the server is out of space.
 	ErrFull = errors.New("no space left for the queue")
+	// ErrLimits is returned when the server or the account of the streams does not permit them; the message states the remedy.
+	ErrLimits = errors.New("the NATS server does not permit the streams of ddiff")
 	// ErrTooLarge is returned for a message or a record above its size limit.
 	ErrTooLarge = errors.New("too large for the queue")
 	// ErrBadName is returned for an invalid id, campaign, class or key.

@@ -140,6 +140,12 @@ const (
 	codeResources         jetstream.ErrorCode = 10023
 	codeMemory            jetstream.ErrorCode = 10028
 	codeStorage           jetstream.ErrorCode = 10047
+	codeReplicas          jetstream.ErrorCode = 10074
+	codeMaxConsumers      jetstream.ErrorCode = 10026
+	codeMaxStreams        jetstream.ErrorCode = 10027
+	codeMaxBytesRequired  jetstream.ErrorCode = 10113
+	codeNoLimits          jetstream.ErrorCode = 10120
+	codeMaxBytes          jetstream.ErrorCode = 10122
 	codeStoreFailed       jetstream.ErrorCode = 10077
 	codeWrongLastSequence                     = jetstream.JSErrCodeStreamWrongLastSequence
 	codeWrongLastConstant                     = jetstream.JSErrCodeStreamWrongLastSequenceConstant
@@ -195,6 +201,21 @@ func full(api *jetstream.APIError) bool {
 	return false
 }
 
+// limits returns the remedy for a refusal of streams or consumers, or "".
+func limits(api *jetstream.APIError) string {
+	switch api.ErrorCode {
+	case codeReplicas:
+		return "give --replicas 1, or connect to servers that form a cluster"
+	case codeMaxStreams:
+		return "raise the streams of the account's JetStream limits: ddiff has three"
+	case codeMaxConsumers:
+		return "raise the consumers of the account's JetStream limits: ddiff has one for each open campaign, and one for each reader"
+	case codeMaxBytesRequired, codeMaxBytes, codeNoLimits:
+		return "let the account have streams without a size limit: its JetStream limits must not require max_bytes"
+	}
+	return ""
+}
+
 // conflict reports whether a conditional write lost against another write.
 func conflict(err error) bool {
 	var api *jetstream.APIError
@@ -217,11 +238,16 @@ func serverError(err error) error {
 		sentinel = ErrNotReady
 	case errors.As(err, &api) && full(api):
 		sentinel = ErrFull
+	case api != nil && limits(api) != "":
+		sentinel = ErrLimits
 	default:
 		return err
 	}
 	if errors.Is(err, sentinel) {
 		return err
+	}
+	if sentinel == ErrLimits { //nolint:errorlint // set above
+		return fmt.Errorf("%w: %w; %s", sentinel, err, limits(api))
 	}
 	return fmt.Errorf("%w: %w", sentinel, err)
 }

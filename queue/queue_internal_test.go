@@ -351,6 +351,9 @@ func TestErrorClasses(t *testing.T) {
 		"stream is full":            {api(503, codeStoreFailed, "maximum messages exceeded"), false, ErrFull},
 		"no space":                  {api(503, codeStoreFailed, "write: no space left on device"), false, ErrFull},
 		"another failure of a disk": {api(503, codeStoreFailed, "input/output error"), true, nil},
+		"one server only":           {api(400, codeReplicas, "replicas > 1 not supported in non-clustered mode"), false, ErrLimits},
+		"streams of the account":    {api(400, codeMaxStreams, "maximum number of streams reached"), false, ErrLimits},
+		"consumers of the account":  {api(400, codeMaxConsumers, "maximum consumers limit reached"), false, ErrLimits},
 		"any other error":           {errors.New("odd"), false, nil},
 	} {
 		if got := transient(c.err); got != c.transient {
@@ -363,7 +366,7 @@ func TestErrorClasses(t *testing.T) {
 		if again := serverError(mapped); again != mapped { //nolint:errorlint // not wrapped twice
 			t.Errorf("%s: error %v after a second call", name, again)
 		}
-		for _, other := range []error{ErrClosed, ErrTooLarge, ErrAccess, ErrNotReady, ErrFull} {
+		for _, other := range []error{ErrClosed, ErrTooLarge, ErrAccess, ErrNotReady, ErrFull, ErrLimits} {
 			if other != c.sentinel && errors.Is(mapped, other) { //nolint:errorlint // sentinels
 				t.Errorf("%s: error %v is also %v", name, mapped, other)
 			}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -29,6 +30,8 @@ const (
 	logParallel = 16
 	// logItems is the number of items whose results are read for one beginning of an identity.
 	logItems = 16
+	// logWindows is the number of windows in which rows are looked for that could not be read.
+	logWindows = 64
 )
 
 // Logs returns the records of attempts of a campaign through the leader, in the order of their ends: those that did not
@@ -80,6 +83,13 @@ func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 			return err
 		}
 	}
+	if r.After == "" {
+		failed, err := a.failedRows(ctx, r.Campaign, r.Item)
+		if err != nil {
+			return err
+		}
+		page.Attempts = append(page.Attempts, failed...)
+	}
 	r.More = false
 	var keys []string
 	var size int64
@@ -116,6 +126,27 @@ func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 	}
 	r.List, err = pack(&page)
 	return err
+}
+
+// failedRows returns the items of a campaign that the coordinator could not make, because it could not read their rows: at most logPage
+// of the first logWindows windows.
+func (a *Archiver) failedRows(ctx context.Context, campaign, item string) (out []manifest.AttemptLog, err error) {
+	windows := 0
+	for w, err := range shard.All(ctx, a.cfg.Store, campaign) {
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range w.Failed {
+			if strings.HasPrefix(f.Item.ID, item) && len(out) < logPage {
+				f.Worker = "coordinator"
+				out = append(out, f.AttemptOf())
+			}
+		}
+		if windows++; windows == logWindows || len(out) == logPage {
+			break
+		}
+	}
+	return out, nil
 }
 
 // outputOf returns the output of a campaign, which may be in the archive.

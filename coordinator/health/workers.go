@@ -26,6 +26,7 @@ type Workers struct {
 type fleet struct {
 	suspended []manifest.Beat   // by name
 	working   map[string]string // the campaign of the last lease of the others, by name
+	lost      map[string]string // the campaign of the last lease of workers whose beats have ended without a word, by name
 	pools     map[string]*pool  // by name
 }
 
@@ -151,6 +152,17 @@ func (w *Workers) Works(campaign string, except func(name string) bool) bool {
 	return false
 }
 
+// Lost returns the names of workers that have ended without a word, of late, after they had leased items of a campaign last.
+func (w *Workers) Lost(campaign string) (names []string) {
+	for name, c := range w.last().lost {
+		if c == campaign {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Refusal returns the reason if the pool that a campaign asks for has no live worker, or all live workers that it may use refuse it,
 // and "" otherwise.
 func (w *Workers) Refusal(campaign, asked string) string {
@@ -209,7 +221,7 @@ func (w *Workers) warn(text string) bool {
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
-	f := &fleet{working: map[string]string{}, pools: map[string]*pool{}}
+	f := &fleet{working: map[string]string{}, lost: map[string]string{}, pools: map[string]*pool{}}
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {
 		b := beats[key]
@@ -226,7 +238,9 @@ func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manife
 			} else {
 				f.working[b.Name] = b.Campaign
 			}
-		case age > 20*beatLife:
+		case age <= 20*beatLife:
+			f.lost[b.Name] = b.Campaign
+		default:
 			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
 		}
 		if b.Schema != manifest.RecordSchema && w.warn(b.Name) {

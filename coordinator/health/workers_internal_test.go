@@ -61,6 +61,25 @@ func TestWorkersWithWrongClocks(t *testing.T) {
 	}
 }
 
+// TestLostWorkers: workers whose beats have ended are known by the campaign of their last lease.
+func TestLostWorkers(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	w := &Workers{}
+	if names := w.Lost("a"); len(names) > 0 {
+		t.Errorf("lost %q", names)
+	}
+	beat := func(name, campaign string, age time.Duration) manifest.Beat {
+		return manifest.Beat{Name: name, Schema: manifest.RecordSchema, Campaign: campaign, Age: age.Seconds()}
+	}
+	w.count(t.Context(), cfg, map[string]manifest.Beat{
+		"1": beat("two", "a", beatLife), "2": beat("one", "a", 2*beatLife), "3": beat("live", "a", 0), "4": beat("other", "b", beatLife),
+	})
+	if got := strings.Join(w.Lost("a"), " "); got != "one two" {
+		t.Errorf("lost %q", got)
+	}
+}
+
 func TestStateOfWorker(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]manifest.Beat{

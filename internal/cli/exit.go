@@ -98,7 +98,7 @@ func exitClasses() []exitClass {
 		{exitNATS, "the NATS servers or the server cannot be used, or no coordinator answers", []error{
 			archive.ErrNoLeader, gc.ErrNoIndex,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
-			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
+			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrLimits, queue.ErrClosed,
 			api.ErrUnavailable,
 		}},
 		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
