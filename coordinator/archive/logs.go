@@ -139,7 +139,7 @@ func (a *Archiver) failedRows(ctx context.Context, campaign, item string) (out [
 		for _, f := range w.Failed {
 			if strings.HasPrefix(f.Item.ID, item) && len(out) < logPage {
 				f.Worker = "coordinator"
-				out = append(out, f.AttemptOf())
+				out = append(out, manifest.AttemptOf(&f))
 			}
 		}
 		if windows++; windows == logWindows || len(out) == logPage {
