@@ -192,7 +192,7 @@ func TestMargins(t *testing.T) {
 			}
 			cfg = resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: c.task})
 			with, _ := restored(t, e, op, cfg, photos)
-			cfg.Method = "ddiff_hqs"
+			cfg = resolve(t, method.Request{Method: "ddiff_hqs", Preset: "gradient", Task: c.task})
 			without, _ := restored(t, e, op, cfg, photos)
 			t.Logf("gradient steps %.2f dB, without the dual variable %.2f dB", with, without)
 			if !(with >= without+10) {

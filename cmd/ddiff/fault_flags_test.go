@@ -33,8 +33,8 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"run", "--images", coffee, "--task", "sr"}, 2, []string{`did you mean "super_resolution"?`}},
 		{[]string{"run", "--images", coffee, "--task", "xx"}, 2, []string{`unknown task "xx" (valid: `}},
 		{[]string{"run", "--images", coffee, "--task", "hdr", "--size", "32", "--steps", "2", "--out", "/proc/ddiff"}, 6, []string{"open output /proc/ddiff", "output is not writable"}},
-		{[]string{"run", "--images", coffee, "--task", "gaussian_deblur", "--set", "gamma0=1,2"}, 2, []string{"--set gamma0=1,2: has no effect on gaussian_deblur with data_step: proximal"}},
-		{[]string{"tune", coffee, "--task", "gaussian_deblur", "--set", "gamma0=1,2", "--out", t.TempDir()}, 2, []string{"--set gamma0=1,2: has no effect on gaussian_deblur with data_step: proximal"}},
+		{[]string{"run", "--images", coffee, "--task", "gaussian_deblur", "--set", "gamma0=1,2"}, 2, []string{"--set gamma0=1,2: has no effect on gaussian_deblur with data_step: exact"}},
+		{[]string{"tune", coffee, "--task", "gaussian_deblur", "--set", "gamma0=1,2", "--out", t.TempDir()}, 2, []string{"--set gamma0=1,2: has no effect on gaussian_deblur with data_step: exact"}},
 		{[]string{"runtime", "install", "--ep", "foo"}, 2, []string{`unknown execution provider "foo": use "cpu", "cuda" or "openvino"`}},
 	} {
 		args := c.args

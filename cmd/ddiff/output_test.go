@@ -101,7 +101,7 @@ func wantSame(t *testing.T, got, want string) {
 // wantSameTrace checks that two runs made the same steps.
 func wantSameTrace(t *testing.T, got, want manifest.Trace) {
 	t.Helper()
-	if len(got["timestep"]) != len(want["timestep"]) || len(got["data_norm"]) != len(want["timestep"]) || len(got["delta_u"]) != len(want["timestep"]) {
+	if len(got["timestep"]) != len(want["timestep"]) || len(got["data_norm"]) != len(want["timestep"]) || len(got["dual_norm"]) != len(want["timestep"]) {
 		t.Fatalf("trace of %d steps, want %d", len(got["timestep"]), len(want["timestep"]))
 	}
 	for i := range want["timestep"] {

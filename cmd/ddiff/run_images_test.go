@@ -112,9 +112,9 @@ func TestRunParameters(t *testing.T) {
 	photo, err := filepath.Abs(photograph("coffee"))
 	must(t, err)
 	write(t, campaign, []byte("dataset: {path: "+photo+", size: 64}\n"+
-		"tasks: [{name: hdr, params: {scale: 3}, solver: {b: 0.1}}, super_resolution]\nsteps: 5\nruns: 2\n"))
+		"tasks: [{name: hdr, params: {scale: 3}, solver: {noise_std: 0.1}}, super_resolution]\nsteps: 5\nruns: 2\n"))
 	out := filepath.Join(t.TempDir(), "out")
-	e := restore(t, campaign, "--param", "scale=4", "--param", "super_resolution.factor=2", "--solver", "b=0.7",
+	e := restore(t, campaign, "--param", "scale=4", "--param", "super_resolution.factor=2", "--solver", "noise_std=0.7",
 		"--select", "min_misfit", "-q", "--out", out)
 	wantCode(t, e, 0)
 	for _, r := range wantItems(t, out, 4) {
@@ -127,7 +127,7 @@ func TestRunParameters(t *testing.T) {
 				t.Errorf("%s has the parameters %v, want %v", r.Item.Task, r.Item.Params, want)
 			}
 		}
-		if !strings.Contains(string(r.Item.Solver), `"b": 0.7`) {
+		if !strings.Contains(string(r.Item.Solver), `"noise_std": 0.7`) {
 			t.Errorf("%s has the solver %s", r.Item.Task, r.Item.Solver)
 		}
 	}

@@ -66,7 +66,7 @@ func checkItem(t *testing.T, out, id string, r manifest.Result) {
 		}
 	}
 	tr := trace(t, out, id)
-	for _, name := range []string{"gamma", "data_norm", "primal_norm", "dual_norm", "delta_x", "delta_z", "delta_u"} {
+	for _, name := range []string{"rho", "data_norm", "primal_norm", "dual_norm"} {
 		if n := len(tr[name]); n != 10 || len(tr["timestep"]) != n {
 			t.Errorf("item %s: the trace has %d entries of %s and %d of timestep, want 10", r.Item.Name, n, name, len(tr["timestep"]))
 		}

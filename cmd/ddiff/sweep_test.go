@@ -145,7 +145,7 @@ func TestIdleValueOfFile(t *testing.T) {
 		e := ddiff(t, append([]string{"run", file, "--dry-run", "-o", filepath.Join(t.TempDir(), "out")}, strings.Fields(flags)...)...)
 		wantCode(t, e, code)
 		if code != 0 {
-			wantMessage(t, e, "has no effect on gaussian_deblur with data_step: proximal; set data_step: gradient, or leave gamma0 out")
+			wantMessage(t, e, "has no effect on gaussian_deblur with data_step: exact; set data_step: gradient, or leave gamma0 out")
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 const golden = "testdata/golden"
 
 // TestGoldenIdentities computes the identities of the demo and of a campaign of four methods and compares
-// them with the results of commit c0ac6fd. A difference means that stored results are not found again.
+// them with recorded ones. A difference means that stored results are not found again.
 func TestGoldenIdentities(t *testing.T) {
 	t.Parallel()
 	for campaign, list := range map[string]string{
@@ -53,14 +53,13 @@ func TestGoldenIdentities(t *testing.T) {
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Errorf("identities of %s differ from those of commit c0ac6fd:\n got %s\nwant %s", campaign, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+				t.Errorf("identities of %s differ from the recorded ones:\n got %s\nwant %s", campaign, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 			}
 		})
 	}
 }
 
-// TestGoldenSettings compares the settings of every preset and task, as they enter an identity, with those of
-// commit c0ac6fd, or of the last change of a preset: ffhq and imagenet have the step of the authors' code.
+// TestGoldenSettings compares the settings of the paper's step for every preset and task, as they enter an identity, with recorded ones.
 func TestGoldenSettings(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(golden, "settings.tsv"))

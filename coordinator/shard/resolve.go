@@ -68,7 +68,7 @@ func (c Catalogue) Admission() manifest.Vocabulary {
 			return "", false // Settle reports it
 		}
 		info := m.Info()
-		if reason = settings.Idle(info, parameter); reason != "" {
+		if reason = settings.Lacks(info, parameter); reason != "" {
 			reason = fmt.Sprintf("has no effect on %s %s", task.Name, reason)
 		}
 		return reason, task.Solver[parameter] == info.Unset(parameter, preset, task.Name)

@@ -95,7 +95,7 @@ func TestCheckRefusesSettingsWithoutPlan(t *testing.T) {
 func TestAdmissionRefusesIdleValues(t *testing.T) {
 	t.Parallel()
 	for campaign, want := range map[string]string{
-		"tasks: [gaussian_deblur]\nsolver: {gamma0: 20}":                                                             "solver.gamma0: has no effect on gaussian_deblur with data_step: proximal",
+		"tasks: [gaussian_deblur]\nsolver: {gamma0: 20}":                                                             "solver.gamma0: has no effect on gaussian_deblur with data_step: exact",
 		"tasks: [gaussian_deblur, hdr]\nsolver: {gamma0: 20}":                                                        "",
 		"tasks: [hdr, {name: gaussian_deblur, solver: {lambda: 2, gamma0: 20}}]":                                     "tasks[1].solver.gamma0: has no effect on gaussian_deblur",
 		"tasks: [{name: gaussian_deblur, solver: {data_step: gradient}}]\nsolver: {gamma0: 20}":                      "",
@@ -103,7 +103,7 @@ func TestAdmissionRefusesIdleValues(t *testing.T) {
 		"tasks: [gaussian_deblur]\nmethods: [ddiff, diffpir]\nsolver: {noise_std: 0.1}":                              "",
 		"tasks: [{name: hdr, solver: {gamma0: 3}}, {name: gaussian_deblur, solver: {gamma0: 3}}]":                    "",                                                 // as the cells of a list of values
 		"tasks: [{name: gaussian_deblur, solver: {gamma0: 8}}, {name: denoise, solver: {gamma0: 20}}]":               "tasks[1].solver.gamma0: has no effect on denoise", // 8 is the default
-		"tasks: [hdr]\nsolver: {start_noise: 0, start: rough}":                                                       "",                                                 // they state what holds without them
+		"tasks: [hdr]\nsolver: {t_start: 500, start: rough}":                                                         "",                                                 // they state what holds without them
 		"tasks: [gaussian_deblur]\npreset: ffhq\nsolver: {lambda: 4}":                                                "solver.lambda: has no effect on gaussian_deblur with data_step: gradient",
 	} {
 		s, err := manifest.Parse("campaign.yaml", []byte("dataset: {path: .}\n"+campaign+"\n"), t.TempDir())

@@ -59,16 +59,16 @@ func TestWarnings(t *testing.T) {
 		"contrast as the noise":   {1, nil, nil, 0, 0.07, "", 5, true, ""},
 		"contrast above noise":    {1, nil, nil, 0, 0.0715, "", 5, true, "flat"},
 		"equal PSNR":              {1, p(24), p(24), 0.3, 0.3, "", 5, true, ""},
-		"few steps of its preset": {1, nil, nil, 0.3, 0.3, "natural", 7, false, "steps"},
-		"half of the steps":       {1, nil, nil, 0.3, 0.3, "natural", 8, false, ""},
+		"few steps of its preset": {1, nil, nil, 0.3, 0.3, "natural", 4, false, "steps"},
+		"half of the steps":       {1, nil, nil, 0.3, 0.3, "natural", 5, false, ""},
 		"preset of another prior": {1, nil, nil, 0.3, 0.3, "natural", 100, true, "preset"},
 		"unknown preset":          {1, nil, nil, 0.3, 0.3, "of tomorrow", 5, true, ""},
-		"all":                     {16, p(1), p(2), 0, 0.3, "natural", 7, true, "residual;worse;flat;steps;preset"},
+		"all":                     {16, p(1), p(2), 0, 0.3, "natural", 4, true, "residual;worse;flat;steps;preset"},
 	} {
 		tk := &Job{Item: base.Item, Op: base.Op, Plan: base.Plan}
 		tk.Item.Sigma, tk.Item.Preset, tk.Plan.Solver.Steps = sigma, c.preset, c.steps
 		if !c.values {
-			tk.Plan.Solver = tk.Plan.Solver.With("sigma_rule", parameter.Word("full"))
+			tk.Plan.Solver = tk.Plan.Solver.With("t_start", parameter.Number(7))
 		}
 		tk.Problem.Y, tk.solution.X = stripes(tk.Op.MeasurementSize(), c.y), stripes(tk.Op.Image.Size(), c.x)
 		residual := (c.ratio - 1) * sigma * sigma
@@ -138,7 +138,7 @@ func TestPresetsOfPriors(t *testing.T) {
 	e := engineOf(t)
 	plan := planned(t, Loader{Engine: e}, workertest.Item(t, e, 32, 32)).Plan
 	natural, err := e.Preset(plan, "natural", 0.05)
-	if err != nil || !natural.Foreign || natural.Steps != 15 {
+	if err != nil || !natural.Foreign || natural.Steps != 10 {
 		t.Errorf("natural: %+v, %v", natural, err)
 	}
 	if ffhq, err := e.Preset(plan, "ffhq", 0.05); err != nil || ffhq.Foreign || ffhq.Steps != 1000 {

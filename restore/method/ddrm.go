@@ -49,12 +49,11 @@ func (ddrm) Info() Info {
 		Refuses:  wantsSVD,
 		Samples:  true,
 		Steps:    20, Rows: presetRows("ddrm"),
-		State: []Tensor{{Name: "x", Noise: true}, {Name: "z_before"}},
+		State: []Tensor{{Name: "x", Noise: true}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
 			{Name: "noise_level", About: "σ_s after the step", Scalar: "next_level"},
 			{Name: "data_norm", About: "‖y − A(z)‖ over the observed entries"},
-			{Name: "delta_z", About: "change of z, at first from zero"},
 		},
 	}
 }
@@ -91,12 +90,9 @@ func (ddrm) Step(b *Builder, s Settings) Next {
 	x := b.State("x")
 	xt := b.Add(x, b.Mul(b.Minus(q.start(x), x), b.Planned("first")))
 	z, noise := b.UnclippedAt(xt, b.Now())
-	r := b.Residual(z)
 	return Next{
-		State: map[string]onnx.Value{"x": q.next(z, noise, s.Number("eta"), s.Number("eta_b")), "z_before": z},
-		Curves: map[string]onnx.Value{
-			"data_norm": b.Norm(r), "delta_z": b.Norm(b.Minus(z, b.State("z_before"))),
-		},
+		State:  map[string]onnx.Value{"x": q.next(z, noise, s.Number("eta"), s.Number("eta_b"))},
+		Curves: map[string]onnx.Value{"data_norm": b.Norm(b.Residual(z))},
 	}
 }
 

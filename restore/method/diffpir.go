@@ -41,11 +41,8 @@ func DiffPIR() Method { return diffPIR{} }
 
 type diffPIR struct{}
 
-// The solutions of the data term.
-const (
-	dataAnalytic = "analytic"
-	dataGradient = "gradient"
-)
+// dataAnalytic is the exact solution of the data term, in place of a step along its gradient.
+const dataAnalytic = "analytic"
 
 // The times of DiffPIR.
 const (
@@ -67,22 +64,20 @@ func (diffPIR) Info() Info {
 			{Name: "data_step", Choices: []string{dataAnalytic, dataGradient},
 				Doc: "solution of the data term: exact where the operator has a singular value decomposition, or a gradient step"},
 			{Name: "skip_type", Choices: []string{skipQuad, skipUniform}, Doc: "distances of the times: quadratic, or equal"},
-			{Name: "cg_steps", Added: true, Max: 100, Integer: true,
+			{Name: "cg_steps", Max: 100, Integer: true,
 				Doc: "iterations of conjugate gradients in place of the gradient step, for operators without a decomposition; 0: the gradient step"},
-			{Name: "answer", Added: true, Choices: []string{answerState, answerPrimal},
+			{Name: "answer", Choices: []string{answerState, answerPrimal},
 				Doc: "the result: x_t, the state before the last step, as in the authors' code, or x, the solution of the last data term"},
 			Mirror(),
 		},
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: presetRows("diffpir"),
-		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
+		State: []Tensor{{Name: "x", Noise: true}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t of the gradient step", Scalar: "gamma"},
 			{Name: "data_norm", About: "‖y − A(z)‖ over the observed entries"},
 			{Name: "primal_norm", About: "‖x − z‖"},
-			{Name: "delta_x", About: "change of x, at first from zero"},
-			{Name: "delta_z", About: "change of z, at first from zero"},
 			{Name: "rho", About: "weight ρ_t of the prior in the data term", Scalar: "rho"},
 		},
 	}
@@ -98,8 +93,7 @@ func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]St
 	}
 	var out []Step
 	for i, l := range levels {
-		sigma := s.Number("noise_std") / 2 // of images in [0, 1]
-		rho := max(s.Number("lambda")*sigma*sigma*l.Alpha/(1-l.Alpha), 1e-30)
+		rho := proximalWeight(s, l)
 		kept := math.Sqrt((1 - l.Next) * (1 - s.Number("zeta")) / (1 - l.Alpha)) // factor of x_t − √ᾱ_t·x
 		st := Step{
 			Time: l.Time,
@@ -150,11 +144,8 @@ func (diffPIR) Step(b *Builder, s Settings) Next {
 	x := b.Add(z, change)
 	next := b.Add(b.Add(b.Mul(x, b.Planned("next_of_x")), b.Mul(xt, b.Planned("next_of_xt"))), b.Draw("noise"))
 	return Next{
-		State: map[string]onnx.Value{"x": next, "x_before": x, "z_before": z},
-		Curves: map[string]onnx.Value{
-			"data_norm": dataNorm, "primal_norm": b.Norm(change),
-			"delta_x": b.Norm(b.Minus(x, b.State("x_before"))), "delta_z": b.Norm(b.Minus(z, b.State("z_before"))),
-		},
+		State:  map[string]onnx.Value{"x": next},
+		Curves: map[string]onnx.Value{"data_norm": dataNorm, "primal_norm": b.Norm(change)},
 	}
 }
 

@@ -62,19 +62,16 @@ func (latentDDiff) Info() Info {
 					"the image by the decoder's change"},
 			{Name: "reencode", Choices: []string{reencodeAlways, reencodeNever},
 				Doc: "latent_dc decodes and encodes the latent after the gradient step"},
-		}, ddiffParameters()...),
+		}, append(stepSize(), reverseNoise()...)...),
 		Required: []string{"gamma0"},
 		Steps:    1000, Rows: presetRows("latent_ddiff"),
-		State: []Tensor{{Name: "z", Noise: true}, {Name: "x_before"}, {Name: "z_before"}, {Name: "u", Pixels: pixelDual}},
+		State: []Tensor{{Name: "z", Noise: true}, {Name: "u", Pixels: pixelDual}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},
 			{Name: "data_norm", About: "‖y − A‖ over the observed entries, of the image at which the gradient is taken"},
-			{Name: "primal_norm", About: "‖x − z̃‖; with dual pixel ‖x̂ − D(z̃)‖"},
+			{Name: "primal_norm", About: "‖x − z̃‖, with dual pixel ‖x̂ − D(z̃)‖: the change of u"},
 			{Name: "dual_norm", About: "‖u‖ after the step"},
-			{Name: "delta_x", About: "change of x, at first from zero"},
-			{Name: "delta_z", About: "change of z̃, at first from zero"},
-			{Name: "delta_u", About: "change of u"},
 		},
 	}
 }
@@ -114,16 +111,12 @@ func (latentDDiff) Step(b *Builder, s Settings) Next {
 	m := measure(b, s, z)
 	next := b.Add(b.Mul(m.clean, b.Planned("next_of_clean")), b.Mul(m.x, b.Planned("next_of_noise")))
 	next = b.Add(b.Add(next, b.Mul(zt, b.Planned("next_of_xt"))), b.Draw("noise"))
-	primal := b.Norm(m.growth)
 	return Next{
-		State: map[string]onnx.Value{"z": next, "x_before": m.x, "z_before": z, "u": m.dual},
+		State: map[string]onnx.Value{"z": next, "u": m.dual},
 		Curves: map[string]onnx.Value{
 			"data_norm":   m.norm,
-			"primal_norm": primal,
+			"primal_norm": b.Norm(m.growth),
 			"dual_norm":   b.Norm(m.dual),
-			"delta_x":     b.Norm(b.Minus(m.x, b.State("x_before"))),
-			"delta_z":     b.Norm(b.Minus(z, b.State("z_before"))),
-			"delta_u":     primal,
 		},
 	}
 }

@@ -115,7 +115,8 @@ type Curve struct {
 	// Name is the key in trace.json; "timestep" is reserved. About is one line of documentation.
 	Name  string `json:"name"`
 	About string `json:"doc"`
-	// Scalar names the planned scalar that is the value of the curve. If it is empty, the step computes the curve.
+	// Scalar names the planned scalar that is the value of the curve; runs whose plan lacks it have no such curve. If it is empty, the step computes
+	// the curve.
 	Scalar string `json:"-"`
 }
 

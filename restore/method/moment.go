@@ -59,7 +59,7 @@ const (
 // Plug-and-Play Image Reconstruction, CVPR 2024) draw the way at random, Lim et al. (Enhanced Deep Residual Networks, 2017) average.
 func Mirror() parameter.Parameter {
 	return parameter.Parameter{
-		Name: mirrorName, Added: true, Choices: []string{mirrorNone, mirrorAlternate, mirrorAverage},
+		Name: mirrorName, Choices: []string{mirrorNone, mirrorAlternate, mirrorAverage},
 		Doc: "the network sees the image as it is (none), mirrored along no, one or both axes, in evaluation i of step k in way k + i of four (alternate), or in all four ways, with the mean prediction (average: four evaluations)",
 	}
 }

@@ -122,12 +122,14 @@ func TestDCDPPlan(t *testing.T) {
 	}
 }
 
-// With start_noise, the proximal run of DDiff begins where the prior's noise is that factor of the measurement's: at √((1−ᾱ)/ᾱ) = 0.2 for sigma 0.1
+// With start_noise, a run of DPIR begins where the prior's noise is that factor of the measurement's: at √((1−ᾱ)/ᾱ) = 0.2 for sigma 0.1
 // and the factor 2, and later for less noise.
 func TestStartNoise(t *testing.T) {
 	t.Parallel()
 	first := func(sigma, factor float64) int {
-		steps, _ := plan(t, method.DDiff(), 2, map[string]parameter.Value{"noise_std": parameter.Number(sigma), "start_noise": parameter.Number(factor)})
+		steps, _ := plan(t, method.DPIR(), 2, map[string]parameter.Value{
+			"noise_std": parameter.Number(sigma), "start_at": parameter.Word("noise"), "start_noise": parameter.Number(factor),
+		})
 		return steps[0].Time
 	}
 	for _, c := range []struct {

@@ -62,7 +62,7 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 	}
 }
 
-// TestNaturalHasAllTasks: ddiff has a row of natural for every built-in task, so that none falls back on the defaults unnoticed.
+// TestNaturalHasAllTasks: ddiff and dpir have a row of natural for every built-in task, so that none falls back on the defaults unnoticed.
 func TestNaturalHasAllTasks(t *testing.T) {
 	t.Parallel()
 	rows := map[string]int{}
@@ -80,7 +80,7 @@ func TestNaturalHasAllTasks(t *testing.T) {
 	for task := range rows {
 		t.Errorf("%s: no such task", task)
 	}
-	for preset, want := range map[string]string{"natural": "proximal", "gradient": ""} { // the default is no value
+	for preset, want := range map[string]string{"natural": "exact", "gradient": "gradient"} {
 		s := resolve(t, method.Request{Method: "ddiff", Preset: preset, Task: "sensor"})
 		if got := s.Value("data_step").Word; got != want {
 			t.Errorf("an operator from a file has data_step %q in %s, want %q", got, preset, want)

@@ -55,11 +55,10 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 		return nil, err
 	}
 	r.cost = sync.OnceValues(r.count)
-	for _, c := range r.Info.Curves {
-		if _, ok := r.Steps[0].Scalars[c.Scalar]; c.Scalar != "" && !ok {
-			return nil, fmt.Errorf("method %s: curve %q: no scalar %q", r.Info.Name, c.Name, c.Scalar)
-		}
-	}
+	r.Info.Curves = slices.DeleteFunc(slices.Clone(r.Info.Curves), func(c Curve) bool {
+		_, planned := r.Steps[0].Scalars[c.Scalar]
+		return c.Scalar != "" && !planned
+	})
 	noisy := map[int]bool{}
 	for i, st := range r.Steps {
 		row, err := r.row(i, st)

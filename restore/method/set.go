@@ -20,6 +20,7 @@ func Builtin() Set {
 		DDiffHQS(),
 		DiffPnPADMM(),
 		DiffPnPHQS(),
+		DPIR(),
 		DiffPIR(),
 		REDDiff(),
 		DDRM(),
@@ -131,7 +132,7 @@ type Request struct {
 }
 
 // Resolve returns complete and valid settings for a prior's schedule of total time indices: the defaults of the
-// method, replaced by the row of preset and task and by the values of the request. The error wraps ErrSetting, also for a
+// method, replaced by the row of preset and task and by the values of the request, for the parameters that the settings have. The error wraps ErrSetting, also for a
 // required parameter without a value.
 func (s Set) Resolve(r Request, total int) (Settings, error) {
 	m, err := s.Find(r.Method)
@@ -159,6 +160,9 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		out.Steps = r.Steps
 	}
 	for _, p := range info.Parameters {
+		if !out.Has(p) {
+			continue
+		}
 		v, ok := values[p.Name]
 		if !ok && slices.Contains(info.Required, p.Name) {
 			return Settings{}, missing(r, p.Name, have)
@@ -172,9 +176,6 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		}
 		if p.Off != "" && v.Word == parameter.None {
 			v = parameter.Number(float64(total - 1))
-		}
-		if p.Added && v == p.Start() || out.idle(p) {
-			continue
 		}
 		out.Values = append(out.Values, Setting{p.Name, v})
 	}

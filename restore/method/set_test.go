@@ -46,7 +46,7 @@ func TestResolve(t *testing.T) {
 	}
 	natural.Steps = 7
 	natural.Values = map[string]parameter.Value{"t0": parameter.Word(parameter.None), "gamma0": parameter.Number(9), "another's": parameter.Number(1)}
-	if s, err := method.Builtin().Resolve(natural, 300); err != nil || s.Steps != 7 || s.Number("t0") != 299 || s.Number("gamma0") != 9 || len(s.Values) != 10 {
+	if s, err := method.Builtin().Resolve(natural, 300); err != nil || s.Steps != 7 || s.Number("t0") != 299 || s.Number("gamma0") != 9 || len(s.Values) != 12 {
 		t.Errorf("with values: %+v, %v", s, err)
 	}
 	// A task without a row has the defaults.
@@ -58,7 +58,7 @@ func TestResolve(t *testing.T) {
 		`preset: "faces" is none of [natural gradient ffhq imagenet]`: {Method: "ddiff", Preset: "faces", Task: "hdr"},
 		"steps: 1001 is out of range, want 2 to 1000":                 {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1001},
 		"steps: 1 is out of range":                                    {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1},
-		"t_gamma: 1001 is outside integers in [0, 1000]": {Method: "ddiff", Preset: "natural", Task: "hdr",
+		"t_gamma: 1001 is outside integers in [0, 1000]": {Method: "ddiff", Preset: "gradient", Task: "hdr",
 			Values: map[string]parameter.Value{"t_gamma": parameter.Number(1001)}},
 	} {
 		if _, err := method.Builtin().Resolve(r, total); !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
@@ -117,20 +117,19 @@ func TestSettingsCheck(t *testing.T) {
 	other := good
 	other.Method = "ddiff_hqs"
 	for want, s := range map[string]method.Settings{
-		"gamma0: NaN":         good.With("gamma0", num(math.NaN())),
-		"a: +Inf":             good.With("a", num(math.Inf(1))),
-		"b: -1":               good.With("b", num(-1)),
-		"t_gamma: 0.5":        good.With("t_gamma", num(0.5)),
-		"t0: -1":              good.With("t0", num(-1)),
-		"sigma_rule: ddim":    good.With("sigma_rule", parameter.Word("ddim")),
-		"gradient: 3":         good.With("gradient", num(3)),
-		"11 parameters":       good.With("zeta", num(1)),
-		"is missing":          lacking,
-		"answer: is x_plus_u": good.With("answer", parameter.Word("x_plus_u")),
-		"recover: both":       good.With("recover", parameter.Word("both")),
-		"noise_std: has no effect without recover or data_step": resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: operator.HDR}).With("noise_std", num(0.1)),
-		`method: "ddiff_hqs"`: other,
-		"gamma0: is missing":  lacking.With("zeta", num(1)),
+		"gamma0: NaN":      good.With("gamma0", num(math.NaN())),
+		"a: +Inf":          good.With("a", num(math.Inf(1))),
+		"b: -1":            good.With("b", num(-1)),
+		"t_gamma: 0.5":     good.With("t_gamma", num(0.5)),
+		"t0: -1":           good.With("t0", num(-1)),
+		"sigma_rule: ddim": good.With("sigma_rule", parameter.Word("ddim")),
+		"gradient: 3":      good.With("gradient", num(3)),
+		"13 parameters":    good.With("zeta", num(1)),
+		"is missing":       lacking,
+		"recover: both":    good.With("recover", parameter.Word("both")),
+		"lambda: has no effect with data_step: gradient; set data_step: exact, or leave lambda out": good.With("lambda", num(2)),
+		`method: "ddiff_hqs"`:   other,
+		"data_step: is missing": lacking.With("zeta", num(1)),
 	} {
 		if err := s.Check(info, total); !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -189,34 +188,31 @@ func TestNoiseStd(t *testing.T) {
 	}
 }
 
-// A value has no effect where another parameter, of the preset or the campaign, rules it out.
-func TestIdle(t *testing.T) {
+// A parameter exists only with the choices of the preset or the campaign that have it.
+func TestLacks(t *testing.T) {
 	t.Parallel()
 	word, number := parameter.Word, parameter.Number
 	type values = map[string]parameter.Value
 	for _, c := range []struct {
 		name, method, preset, task string
 		values                     values
-		want                       string // "": it has an effect
+		want                       string // "": it exists
 	}{
 		{"gamma0", "ddiff", "natural", operator.GaussianDeblur, values{"gamma0": number(20)},
-			"with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
+			"with data_step: exact; set data_step: gradient, or leave gamma0 out"},
 		{"gamma0", "ddiff", "natural", "sensor", values{"gamma0": number(20)},
-			"with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
+			"with data_step: exact; set data_step: gradient, or leave gamma0 out"},
 		{"gamma0", "ddiff", "natural", operator.GaussianDeblur, values{"data_step": word("gradient")}, ""},
-		{"gamma0", "ddiff", "natural", operator.HDR, nil, ""},
 		{"gamma0", "ddiff", "ffhq", operator.GaussianDeblur, nil, ""},
+		{"gamma0", "ddiff_hqs", "natural", operator.GaussianDeblur, values{"data_step": word("exact")}, ""},
 		{"gamma0", "latent_ddiff", "ffhq", operator.GaussianDeblur, nil, ""},
-		{"gamma0", "latent_ddiff", "ffhq", operator.GaussianDeblur, values{"data_step": word("proximal")}, ""},
-		{"t_start", "ddiff", "ffhq", operator.Denoise, values{"start_noise": number(1)}, "with data_step: gradient; change data_step, or leave t_start out"},
 		{"lambda", "ddiff", "natural", operator.GaussianDeblur, nil, ""},
-		{"lambda", "ddiff", "ffhq", operator.GaussianDeblur, nil, "with data_step: gradient; change data_step, or leave lambda out"},
-		{"noise_std", "ddiff", "ffhq", operator.HDR, nil, "with recover: never and data_step: gradient; change recover or data_step, or leave noise_std out"},
+		{"lambda", "ddiff", "ffhq", operator.GaussianDeblur, nil, "with data_step: gradient; set data_step: exact, or leave lambda out"},
+		{"noise_std", "ddiff", "ffhq", operator.HDR, nil, "with recover: never and data_step: gradient; set recover: beyond_noise or data_step: exact, or leave noise_std out"},
 		{"noise_std", "ddiff", "ffhq", operator.HDR, values{"recover": word("beyond_noise")}, ""},
-		{"t_start", "ddiff", "natural", operator.Denoise, nil, "with start_noise: 1; set start_noise: 0, or leave t_start out"},
-		{"t_start", "ddiff", "natural", operator.Denoise, values{"start_noise": number(0)}, ""},
-		{"t0", "ddiff", "natural", operator.GaussianDeblur, nil, "with sigma_rule: none; set sigma_rule: ddpm, or leave t0 out"},
-		{"t0", "ddiff", "natural", operator.PhaseRetrieval, nil, ""},
+		{"t_start", "dpir", "natural", operator.Denoise, nil, "with start_at: noise; set start_at: time, or leave t_start out"},
+		{"t_start", "dpir", "natural", operator.Denoise, values{"start_at": word("time")}, ""},
+		{"start_noise", "ddiff", "ffhq", operator.Denoise, nil, "with data_step: gradient; set data_step: exact, or leave start_noise out"},
 		{"zeta", "diffpir", "natural", operator.Denoise, nil, ""},
 	} {
 		m, err := method.Builtin().Find(c.method)
@@ -224,35 +220,35 @@ func TestIdle(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := resolve(t, method.Request{Method: c.method, Preset: c.preset, Task: c.task, Values: c.values})
-		if got := s.Idle(m.Info(), c.name); got != c.want {
+		if got := s.Lacks(m.Info(), c.name); got != c.want {
 			t.Errorf("%s of %s, %s, %s, %v: %q, want %q", c.name, c.method, c.preset, c.task, c.values, got, c.want)
 		}
 	}
 	for _, m := range method.Builtin() {
-		for _, p := range m.Info().Parameters {
-			name, word, one := strings.Cut(p.Unless, "=")
-			other, ok := method.DDiff().Info().Parameters.Find(name) // latent_ddiff shares its parameters, and lacks some
-			if p.Unless != "" && !ok || one && !slices.Contains(other.Choices, word) {
-				t.Errorf("%s: %s is ruled out by %s, which is no value of a parameter", m.Info().Name, p.Name, p.Unless)
+		all := m.Info().Parameters
+		for i, p := range all {
+			for _, choice := range p.With {
+				name, word, _ := strings.Cut(choice, "=")
+				if owner, ok := all[:i].Find(name); !ok || !slices.Contains(owner.Choices, word) {
+					t.Errorf("%s: %s exists with %s, which is no choice before it", m.Info().Name, p.Name, choice)
+				}
 			}
 		}
 	}
 }
 
-// Added parameters at their defaults are not part of settings, and so not of the identities of items from before them. Others
-// are, with the parameters that belong to them.
-func TestAddedParameters(t *testing.T) {
+// Settings state the parameters that they have, and no others.
+func TestSettingsOfChoices(t *testing.T) {
 	t.Parallel()
 	word := parameter.Word
 	sigma := 0.1
-	const before = `{"method":"ddiff","steps":1000,"gamma0":3.5,"a":3.3,"b":0.1,"t_gamma":90,"t0":120,"sigma_rule":"ddpm","gradient":"norm"`
+	const before = `{"method":"ddiff","steps":1000,"data_step":"gradient","gamma0":3.5,"a":3.3,"b":0.1,"t_gamma":90,"gradient":"unit","t0":120,"sigma_rule":"ddpm"`
 	for want, values := range map[string]map[string]parameter.Value{
-		`}`:              {"answer": word("x_plus_u"), "recover": word("never"), "noise_std": parameter.Number(0.2)},
-		`,"answer":"x"}`: {"answer": word("x")},
-		`,"recover":"beyond_noise","noise_std":0.1}`: {"answer": word("x_plus_u"), "recover": word("beyond_noise")},
-		`,"recover":"beyond_noise","noise_std":0.2}`: {"answer": word("x_plus_u"), "recover": word("beyond_noise"), "noise_std": parameter.Number(0.2)},
+		`,"answer":"x_t","recover":"never","mirror":"none"}`:                        {"noise_std": parameter.Number(0.2), "lambda": parameter.Number(3)},
+		`,"answer":"x","recover":"never","mirror":"none"}`:                          {"answer": word("x")},
+		`,"answer":"x_t","recover":"beyond_noise","noise_std":0.1,"mirror":"none"}`: {"recover": word("beyond_noise")},
+		`,"answer":"x_t","recover":"beyond_noise","noise_std":0.2,"mirror":"none"}`: {"recover": word("beyond_noise"), "noise_std": parameter.Number(0.2)},
 	} {
-		values["gradient"] = word("norm")
 		s := resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: operator.HDR, Sigma: &sigma, Values: values})
 		got, err := json.Marshal(s)
 		if err != nil || string(got) != before+want {
@@ -261,19 +257,6 @@ func TestAddedParameters(t *testing.T) {
 		var back method.Settings
 		if err := json.Unmarshal(got, &back); err != nil || !reflect.DeepEqual(back, s) {
 			t.Errorf("%s: read as %+v, %v", got, back, err)
-		}
-	}
-	for _, m := range method.Builtin() {
-		names := m.Info().Parameters.Names()
-		for i, p := range m.Info().Parameters {
-			if start := p.Start(); p.Added && start.Word == "" && start.Number != 0 {
-				t.Errorf("%s: the default of the added parameter %s is %v, want 0 or a word", m.Info().Name, p.Name, start)
-			}
-			for _, parent := range p.For {
-				if !slices.Contains(names[:i], parent) {
-					t.Errorf("%s: %s is for %s, which is not before it", m.Info().Name, p.Name, parent)
-				}
-			}
 		}
 	}
 }

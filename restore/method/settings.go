@@ -29,8 +29,7 @@ type Setting struct {
 	Value parameter.Value
 }
 
-// Value returns the value of a parameter, the zero value for an unknown name and for one that is left out, see
-// [parameter.Parameter.Added].
+// Value returns the value of a parameter, the zero value for a name that the settings do not have.
 func (s Settings) Value(name string) parameter.Value {
 	for _, v := range s.Values {
 		if v.Name == name {
@@ -111,30 +110,29 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// idle reports whether a parameter has no effect because the settings have none of those that it is for.
-func (s Settings) idle(p parameter.Parameter) bool {
-	return len(p.For) > 0 && !slices.ContainsFunc(p.For, func(name string) bool { return s.Value(name) != parameter.Value{} })
+// Has reports whether the choices that the settings make have a parameter, see [parameter.Parameter.With].
+func (s Settings) Has(p parameter.Parameter) bool {
+	return len(p.With) == 0 || slices.ContainsFunc(p.With, func(choice string) bool {
+		name, word, _ := strings.Cut(choice, "=")
+		return s.Word(name) == word
+	})
 }
 
-// Idle returns why a parameter of the method m has no effect with these settings, or "".
-func (s Settings) Idle(m Info, name string) string {
-	start := func(name string) parameter.Value {
-		p, _ := m.Parameters.Find(name)
-		return p.Start()
-	}
+// Lacks returns why these settings of the method m do not have a parameter of it, or "".
+func (s Settings) Lacks(m Info, name string) string {
 	p, _ := m.Parameters.Find(name)
-	if s.idle(p) {
-		var defaults []string
-		for _, other := range p.For {
-			defaults = append(defaults, fmt.Sprintf("%s: %v", other, start(other)))
+	if s.Has(p) {
+		return ""
+	}
+	var made, remedies []string
+	for _, choice := range p.With {
+		owner, word, _ := strings.Cut(choice, "=")
+		if reason := s.Lacks(m, owner); reason != "" {
+			return strings.Replace(reason, "leave "+owner, "leave "+name, 1)
 		}
-		return fmt.Sprintf("with %s; change %s, or leave %s out", strings.Join(defaults, " and "), strings.Join(p.For, " or "), name)
+		made, remedies = append(made, owner+": "+s.Word(owner)), append(remedies, owner+": "+word)
 	}
-	other, word, one := strings.Cut(p.Unless, "=")
-	if v := s.Value(other); v != (parameter.Value{}) && (!one || v.Word == word) {
-		return fmt.Sprintf("with %s: %v; set %[1]s: %[3]v, or leave %[4]s out", other, v, start(other), name)
-	}
-	return ""
+	return fmt.Sprintf("with %s; set %s, or leave %s out", strings.Join(made, " and "), strings.Join(remedies, " or "), name)
 }
 
 // Check tests that the settings are complete and valid for a method and a schedule of total time indices. The error
@@ -152,21 +150,17 @@ func (s Settings) Check(m Info, total int) error {
 	known := 0
 	for _, p := range m.Parameters {
 		i := slices.IndexFunc(s.Values, func(v Setting) bool { return v.Name == p.Name })
-		idle := s.idle(p)
 		switch {
-		case i < 0 && (p.Added || idle):
+		case i < 0 && !s.Has(p):
 			continue
 		case i < 0:
 			return fmt.Errorf("%w %s: is missing", ErrSetting, p.Name)
-		case idle:
-			return fmt.Errorf("%w %s: has no effect without %s", ErrSetting, p.Name, strings.Join(p.For, " or "))
+		case !s.Has(p):
+			return fmt.Errorf("%w %s: has no effect %s", ErrSetting, p.Name, s.Lacks(m, p.Name))
 		}
 		known++
 		if err := p.Of(total).Test(s.Values[i].Value); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrSetting, p.Name, err)
-		}
-		if p.Added && s.Values[i].Value == p.Start() {
-			return fmt.Errorf("%w %s: is %v, which settings leave out", ErrSetting, p.Name, p.Start())
 		}
 	}
 	if len(s.Values) != known {

@@ -18,7 +18,7 @@ func phaseRetrieval() Definition {
 		Name: PhaseRetrieval, Label: "Phase retrieval", Doc: "modulus of the oversampled Fourier transform",
 		Parameters: parameter.List{
 			{Name: "oversample", Default: 2, Max: 8, Open: true, Doc: "padding of each side, in eighths of the image's side"},
-			{Name: "signed", Added: true, Integer: true, Max: 1, Doc: "1: the image in [-1, 1] is transformed, as in the code of DDiff's authors; 0: in [0, 1], as in DAPS"},
+			{Name: "signed", Integer: true, Max: 1, Doc: "1: the image in [-1, 1] is transformed, as in the code of DDiff's authors; 0: in [0, 1], as in DAPS"},
 		},
 		Dense:      1.5,
 		NotPicture: true,

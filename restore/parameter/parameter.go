@@ -38,14 +38,8 @@ type Parameter struct {
 	Choices []string
 	// Time: the number is an index of the prior's schedule, an integer from 0 to its length T. See [Parameter.Of].
 	Time bool
-	// Added: the parameter came when items without it were stored. Settings and operators leave it out at its default, 0 or the first choice,
-	// so that these items keep their identities.
-	Added bool
-	// For names added parameters, before this one, without any of which this one has no effect: settings then leave it out.
-	For []string
-	// Unless, "NAME=WORD" or "NAME" of an added parameter, rules this one out: it has no effect with that value, or with any but the default.
-	// Settings keep it.
-	Unless string
+	// With names choices as "NAME=WORD", of parameters before this one in the list: this parameter exists only where one of them is made. Empty: always.
+	With []string
 	// Off documents the effect of the word [None] in a few words. Empty: the word is not accepted.
 	Off string
 }
@@ -174,8 +168,7 @@ func (l List) Find(name string) (Parameter, bool) {
 	return Parameter{}, false
 }
 
-// Complete returns the given numbers with defaults for the missing ones, without [Parameter.Added] ones at their default. It returns
-// ErrInvalid for an unknown name and for a number out of range.
+// Complete returns the given numbers with defaults for the missing ones. It returns ErrInvalid for an unknown name and for a number out of range.
 func (l List) Complete(given map[string]float64) (map[string]float64, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := l.Find(name); !ok {
@@ -191,9 +184,7 @@ func (l List) Complete(given map[string]float64) (map[string]float64, error) {
 		if err := p.Check(v); err != nil {
 			return nil, err
 		}
-		if !p.Added || v != p.Default {
-			out[p.Name] = v
-		}
+		out[p.Name] = v
 	}
 	return out, nil
 }

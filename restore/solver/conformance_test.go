@@ -99,9 +99,7 @@ func checkRules(t *testing.T, m method.Method, preset string, changes ...any) {
 	}
 	// Settings without noise in the steps may forget the start.
 	noisy := len(info.Draws) > 0
-	for _, p := range info.Parameters {
-		noisy = noisy && (p.Name != "sigma_rule" || settings.Word(p.Name) != "none")
-	}
+	noisy = noisy && with(settings, changes...).Word("noise") != "none"
 	if d := maxAbs(placed[1].X, placed[0].X); d == 0 && noisy {
 		t.Error("another seed gives the same image")
 	}

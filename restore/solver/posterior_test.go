@@ -148,15 +148,18 @@ func expectations() map[string]expectation {
 	ddiff := map[string]any{
 		"gamma0": 0.1, "a": 1.0, "b": 1.0, "t_gamma": 1, "t0": 0, "gradient": method.GradientSquared, "sigma_rule": "full",
 	}
-	latent := maps.Clone(ddiff)
+	pnp, latent := maps.Clone(ddiff), maps.Clone(ddiff)
+	delete(pnp, "t0")
+	delete(pnp, "sigma_rule")
 	latent["mode"], latent["gamma0"] = "latent_dc", 0.4
 	// The gradient of the chains is that of ‖y − A(w)‖²/τ², twice that of the posterior.
 	tau := posteriorSigma * math.Sqrt2
 	return map[string]expectation{
 		"ddiff":         {steps: 400, values: ddiff, bias: 0.4},
 		"ddiff_hqs":     {steps: 400, values: ddiff, bias: 0.4},
-		"diff_pnp_admm": {steps: 400, values: ddiff, bias: 0.4},
-		"diff_pnp_hqs":  {steps: 400, values: ddiff, bias: 0.4},
+		"diff_pnp_admm": {steps: 400, values: pnp, bias: 0.4},
+		"diff_pnp_hqs":  {steps: 400, values: pnp, bias: 0.4},
+		"dpir":          {steps: 400, values: map[string]any{"lambda": 1.0, "noise_std": posteriorSigma, "t_start": 999}, bias: 0.2},
 		"diffpir":       {steps: 400, values: map[string]any{"lambda": 1.0, "zeta": 1.0, "noise_std": posteriorSigma}, bias: 0.2},
 		"reddiff":       {steps: 400, values: map[string]any{}, bias: 0.4},
 		"ddrm":          {steps: 400, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.4, low: 0.5, high: 1.3},
@@ -189,7 +192,11 @@ func checkPosterior(t *testing.T, m method.Method) {
 	if info.Samples != (want.high > 0) {
 		t.Errorf("the method declares that it samples: %v; the expectation has a spread: %v", info.Samples, want.high > 0)
 	}
-	settings := resolve(t, method.Request{Method: info.Name, Preset: "natural", Task: p.op.Task, Steps: want.steps, Values: gamma()})
+	preset := "natural"
+	if info.Name == "ddiff" {
+		preset = "gradient"
+	}
+	settings := resolve(t, method.Request{Method: info.Name, Preset: preset, Task: p.op.Task, Steps: want.steps, Values: gamma()})
 	for name, v := range want.values {
 		settings = with(settings, name, v)
 	}

@@ -41,7 +41,7 @@ func TestProximalStep(t *testing.T) {
 	problem := problems(t, gaussian, 1, 0.05)[0]
 	answer := func(op *operator.Operator, draw []float32, iterations float64) []float32 {
 		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Steps: 4,
-			Values: map[string]parameter.Value{"cg_steps": parameter.Number(iterations), "lambda": parameter.Number(30), "dual": parameter.Number(0.1),
+			Values: map[string]parameter.Value{"cg_steps": parameter.Number(iterations), "lambda": parameter.Number(30),
 				"t_start": parameter.Number(500)}}) // the rows begin at different times
 		return solve(t, newSolver(t, p, op, settings, 1), []Problem{{Y: problem.Y, Draw: draw, Key: problem.Key}})[0].X
 	}
@@ -65,7 +65,7 @@ func TestProximalStepOfLongImage(t *testing.T) {
 		t.Fatalf("a decomposition, %v: too short for this test", err)
 	}
 	probs := problems(t, op, 1, 0.01)
-	for _, name := range []string{"ddiff", "diffpir"} {
+	for _, name := range []string{"ddiff", "dpir", "diffpir"} {
 		settings := resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Sigma: new(0.01), Steps: 10,
 			Values: map[string]parameter.Value{"cg_steps": parameter.Number(5)}})
 		got := solve(t, newSolver(t, bundled(t), op, settings, 1), probs)[0].X
@@ -130,7 +130,7 @@ func TestProximalStepOfFile(t *testing.T) {
 		must(t, err)
 		op, err := operator.Set{f.Definition("cubic")}.New("cubic", nil, small)
 		must(t, err)
-		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Steps: 4, Values: map[string]parameter.Value{"data_step": parameter.Word("proximal")}})
+		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Steps: 4, Values: map[string]parameter.Value{"data_step": parameter.Word("exact")}})
 		probs := problems(t, op, 1, 0.05)
 		return solve(t, newSolver(t, bundled(t), op, settings, 1), probs)[0].X
 	}

@@ -95,7 +95,7 @@ func TestReuseOfEveryParameter(t *testing.T) {
 			t.Errorf("%s: the first settings have another result", info.Name)
 		}
 	}
-	for _, name := range []string{"ddiff", "diffpir", "reddiff", "dps", "daps", "latent_ddiff", "latent_daps", "psld"} {
+	for _, name := range []string{"ddiff", "dpir", "diffpir", "reddiff", "dps", "daps", "latent_ddiff", "latent_daps", "psld"} {
 		if reused[name] == 0 {
 			t.Errorf("%s is compiled again for every parameter", name)
 		}

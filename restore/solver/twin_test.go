@@ -153,9 +153,9 @@ func readArray(t *testing.T, path string) []float32 {
 func compareCurves(t *testing.T, path string, got []Solution) {
 	t.Helper()
 	var want struct {
-		T                        []int
-		DataNorm                 [][]float64 `json:"data_norm"`
-		Primal, Dual, DX, DZ, DU [][]float64
+		T            []int
+		DataNorm     [][]float64 `json:"data_norm"`
+		Primal, Dual [][]float64
 	}
 	readJSON(t, path, &want)
 	for i, s := range got {
@@ -168,8 +168,10 @@ func compareCurves(t *testing.T, path string, got []Solution) {
 			want [][]float64
 		}{
 			"data": {c.Curve("data_norm"), want.DataNorm}, "primal": {c.Curve("primal_norm"), want.Primal}, "dual": {c.Curve("dual_norm"), want.Dual},
-			"delta x": {c.Curve("delta_x"), want.DX}, "delta z": {c.Curve("delta_z"), want.DZ}, "delta u": {c.Curve("delta_u"), want.DU},
 		} {
+			if name == "dual" && pair.got == nil { // a method without dual variable
+				continue
+			}
 			if len(pair.got) != len(want.T) {
 				t.Fatalf("%d entries of %s, want %d", len(pair.got), name, len(want.T))
 			}

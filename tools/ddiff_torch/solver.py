@@ -67,18 +67,13 @@ class Config:
 class Curves:
     """One value per image for each step, of shape (N,).
 
-    data_norm is ||w (y - A(z))||, primal ||x - z||, dual ||u|| after the step. dx, dz and du are
-    the norms of the changes of x (the result of the data step), z and u since the previous step;
-    the first changes are measured from zero.
+    data_norm is ||w (y - A(z))||, primal ||x - z||, dual ||u|| after the step.
     """
 
     t: list[int] = field(default_factory=list)
     data_norm: list[Tensor] = field(default_factory=list)
     primal: list[Tensor] = field(default_factory=list)
     dual: list[Tensor] = field(default_factory=list)
-    dx: list[Tensor] = field(default_factory=list)
-    dz: list[Tensor] = field(default_factory=list)
-    du: list[Tensor] = field(default_factory=list)
 
     def lists(self) -> dict[str, list]:
         """All curves as plain numbers: t per step, the others per step and image."""
@@ -120,7 +115,6 @@ def solve(
 
     state = x_T
     u = torch.zeros_like(x_T)
-    last = (u, u, u)
     for k, (step, eps) in enumerate(zip(steps, noise)):
         seen = state if renoise else state + u
         if hasattr(prior, "image"):
@@ -138,18 +132,9 @@ def solve(
         if dual:
             u = u + x - z
         if curves is not None:
-            _record(curves, step.t, data_norm(y - measured.forward(z), measured.weight), (x, z, u), last)
-            last = (x, z, u)
+            curves.t.append(step.t)
+            curves.data_norm.append(data_norm(y - measured.forward(z), measured.weight))
+            curves.primal.append(data_norm(x - z))
+            curves.dual.append(data_norm(u))
     return state
 
-
-def _record(
-    curves: Curves, t: int, misfit: Tensor, now: tuple[Tensor, Tensor, Tensor], last: tuple[Tensor, Tensor, Tensor]
-) -> None:
-    x, z, u = now
-    curves.t.append(t)
-    curves.data_norm.append(misfit)
-    curves.primal.append(data_norm(x - z))
-    curves.dual.append(data_norm(u))
-    for series, new, old in zip((curves.dx, curves.dz, curves.du), now, last):
-        series.append(data_norm(new - old))

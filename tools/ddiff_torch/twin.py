@@ -18,7 +18,7 @@ Arrays beside job.json, float32 .npy:
     y      the measurement   mask    (N or 1,1,H,W), inpaint
                              kernel  (N or 1,1,K,K), motion_deblur and nonlinear_deblur
 Results in the same folder: x.npy, the restored batch, and curves.json, {"t": [...],
-"data_norm": [[per image] per step], "primal", "dual", "dx", "dz", "du"}.
+"data_norm": [[per image] per step], "primal", "dual"}.
 
 Exit code 0, or 2 with one line on stderr.
 """

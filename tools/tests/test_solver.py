@@ -35,8 +35,8 @@ def recursion(c: Config, x_T: float, y: float, eps: list[float]) -> tuple[float,
         product *= 1 - (1e-4 + (0.02 - 1e-4) * i / 999)
         abar.append(product)
     order = [round(999 * i / (c.steps - 1)) for i in range(c.steps)][::-1]
-    curves: dict[str, list[float]] = {k: [] for k in ("data_norm", "primal", "dual", "dx", "dz", "du")}
-    x_t, u, x_old, z_old = x_T, 0.0, 0.0, 0.0
+    curves: dict[str, list[float]] = {k: [] for k in ("data_norm", "primal", "dual")}
+    x_t, u = x_T, 0.0
     for k, t in enumerate(order):
         a_t, a_s = abar[t], abar[order[k + 1]] if k + 1 < c.steps else 1.0
         given = x_t + u if c.method == "diff_pnp_admm" else x_t
@@ -57,13 +57,11 @@ def recursion(c: Config, x_T: float, y: float, eps: list[float]) -> tuple[float,
             e = (x_t - math.sqrt(a_t) * x) / math.sqrt(1 - a_t)
             x_t = math.sqrt(a_s) * (x + u) + math.sqrt(max(0.0, 1 - a_s - sigma**2)) * e
             x_t += sigma * eps[k] if t > c.t0 else 0.0
-        u_old = u
         if c.method in ("ddiff", "diff_pnp_admm"):
             u = u + x - z
-        row = dict(data_norm=y - z, primal=x - z, dual=u, dx=x - x_old, dz=z - z_old, du=u - u_old)
+        row = dict(data_norm=y - z, primal=x - z, dual=u)
         for name, value in row.items():
             curves[name].append(abs(value) * math.sqrt(PIXELS))
-        x_old, z_old = x, z
     return x_t, curves
 
 

@@ -67,13 +67,10 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 			fmt.Fprintf(w, "%s\t%s\t%d", name, t.Name, s.Steps)
 			for _, p := range columns {
 				v := s.Value(p.Name)
-				if p.Added && v == (parameter.Value{}) {
-					v = p.Start()
-				}
 				if p.Off != "" && v == parameter.Number(float64(total-1)) {
 					v = parameter.Word(parameter.None)
 				}
-				if s.Idle(first, p.Name) != "" {
+				if !s.Has(p) {
 					v = parameter.Word("-")
 				}
 				fmt.Fprintf(w, "\t%v", v)
@@ -124,7 +121,11 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 			if p.Default != nil {
 				start = p.Default.String()
 			}
-			fmt.Fprintln(w, "  "+strings.Join([]string{p.Name, p.Range, start, p.Doc}, "\t"))
+			doc := p.Doc
+			if len(p.With) > 0 {
+				doc = fmt.Sprintf("with %s: %s", strings.Join(p.With, " or "), doc)
+			}
+			fmt.Fprintln(w, "  "+strings.Join([]string{p.Name, p.Range, start, doc}, "\t"))
 		}
 	}
 	fmt.Fprintln(w, "\nT is the length of the prior's schedule, and the largest number of steps unless the method states one. Presets replace defaults task by task: ddiff tasks prints those of ddiff, ddiff methods --json those of all methods.")

@@ -17,8 +17,11 @@ import (
 // autoMethod is the value of --method that leaves the choice to [chooseMethod].
 const autoMethod = "auto"
 
-// severalRuns are the settings of several runs where those of one run draw no noise.
-const severalRuns = "steps=50 lambda=4 sigma_rule=full t0=0 t_start=500 start_noise=0 start=rough cg_steps=10 mirror=alternate"
+// severalMethod and severalRuns are the method and the settings of several runs where those of one run draw no noise.
+const (
+	severalMethod = "ddiff"
+	severalRuns   = "steps=50 data_step=exact noise=full lambda=4 start_at=time t_start=500 start=rough cg_steps=10 mirror=alternate"
+)
 
 // ownFile is the parameter of regions whose kernel or mask is a file.
 const ownFile = "file"
@@ -115,8 +118,11 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 	if len(all) > 0 {
 		t.Methods = []string{all[0].method} // of all rows of a task
 	}
-	method, file := t.Methods[0], s.Dataset.Kernel != "" || s.Dataset.Mask != ""
 	whole := s.Effective(*t)
+	if whole.Runs > 1 && (len(all) == 0 || all[0].runs == "noise") {
+		t.Methods = []string{severalMethod}
+	}
+	method, file := t.Methods[0], s.Dataset.Kernel != "" || s.Dataset.Mask != ""
 	if *whole.Sigma == manifest.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
 		t.Choice = method + ", with settings for the noise and the parameters of each picture"
 		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, file, c) }
@@ -147,7 +153,7 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool
 		reason = "no measurement covers settings of your own"
 	}
 	settings := found.settings
-	if t.Runs > 1 && method == "ddiff" && (found.runs == "noise" || len(all) == 0) {
+	if t.Runs > 1 && method == severalMethod && (found.runs == "noise" || len(all) == 0) {
 		settings = severalRuns
 		if len(all) > 0 {
 			reason = "one run without it was better in most tasks, see docs/data/averages.csv"

@@ -139,7 +139,7 @@ func TestAutoReasons(t *testing.T) {
 	_, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
 		s.Runs, s.Steps, task.Solver = 3, 7, manifest.Values{"lambda": {Number: 9}}
 	}, "inpaint_box")
-	if task.Steps != 7 || task.Solver["lambda"].Number != 9 || task.Solver["sigma_rule"].Word != "full" {
+	if task.Steps != 7 || task.Solver["lambda"].Number != 9 || task.Solver["noise"].Word != "full" {
 		t.Errorf("several runs with settings of a person: %+v", task)
 	}
 }
@@ -189,7 +189,7 @@ func TestAutoChoosesByFile(t *testing.T) {
 		t.Errorf("photons: %q", task.Choice)
 	}
 	// Several runs of a task without measurements draw noise, too.
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Runs = 2 }, "sensor"); task.Solver["sigma_rule"].Word != "full" {
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Runs = 2 }, "sensor"); task.Solver["noise"].Word != "full" {
 		t.Errorf("several runs: %+v", task)
 	}
 }

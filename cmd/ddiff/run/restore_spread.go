@@ -34,7 +34,7 @@ func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored) e
 	}
 	mean, deviation := spread(images)
 	if equal(images) { // also beside JSON: the deviation would say that the pixels are certain
-		fmt.Fprintln(w.stderr, cli.Printable(in.name+": all runs are equal: the settings draw no noise; give none of --method, --preset and --prior, or --solver sigma_rule=full --solver t0=0"))
+		fmt.Fprintln(w.stderr, cli.Printable(in.name+": all runs are equal: the settings draw no noise; give none of --method, --preset and --prior, or --method ddiff --solver data_step=exact --solver noise=full"))
 	}
 	for _, out := range []struct {
 		name string

@@ -265,10 +265,5 @@ func (c *contest) task(settings string, parameters parameter.List) (manifest.Tas
 		}
 		t.Solver[name] = v
 	}
-	for _, p := range parameters {
-		if _, stated := t.Solver[p.Name]; p.Added && !stated {
-			t.Solver[p.Name] = p.Start()
-		}
-	}
 	return t, nil
 }

@@ -253,7 +253,7 @@ func Trace(steps, seed int) manifest.Trace {
 	for k := range steps {
 		tr[item.CurveTimestep] = append(tr[item.CurveTimestep], float64(1000-1000*(k+1)/steps))
 	}
-	for i, name := range []string{"data_norm", "primal_norm", "dual_norm", "delta_x", "delta_z", "delta_u"} {
+	for i, name := range []string{"data_norm", "primal_norm", "dual_norm"} {
 		for k := range steps {
 			wave := 1 + 0.15*math.Sin(float64(k)*0.9+float64(seed))
 			tr[name] = append(tr[name], 90*wave*math.Exp(-float64((i+2)*k)/float64(steps))+0.3)

@@ -32,6 +32,7 @@ type parameterInfo struct {
 	Unit    string           `json:"unit,omitempty"`
 	Default *parameter.Value `json:"default"` // null: a preset's row or the campaign must state the value
 	Doc     string           `json:"doc"`
+	With    []string         `json:"with,omitempty"` // see parameter.Parameter.With
 }
 
 // Methods returns the methods with their parameters, preset rows and curves.
@@ -41,7 +42,7 @@ func Methods(set method.Set) (methods []Method) {
 			Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps, MaxSteps: m.MaxSteps, Presets: m.Rows, Curves: m.Curves,
 		}
 		for _, p := range m.Parameters {
-			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Doc: p.Doc}
+			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Doc: p.Doc, With: p.With}
 			if !slices.Contains(m.Required, p.Name) {
 				i.Default = new(p.Start())
 			}

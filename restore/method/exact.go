@@ -1,0 +1,77 @@
+package method
+
+import (
+	"math"
+	"slices"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// The exact data step of [DDiff] takes the minimum where the paper's takes one step along the gradient. From an image x_y made from y, see [lateStart],
+// and u = 0, each step from time t to the next s is
+//
+//	z   = the prior's clean image of √ᾱ_t·(x + u), clipped to [−1, 1]
+//	x   = argmin_x ‖y − A(x)‖² + ρ_t·‖x − (z − u)‖², with ρ_t = λ·(σ/2)²/τ_t² and τ_t² = (1−ᾱ_t)/ᾱ_t
+//	u   = (u + x − z)·τ_s²/τ_t²
+//
+// and the answer is x. u is the scaled dual variable of ADMM, u = τ²·(dual variable) up to a constant: where its scale changes, from t to s, the
+// dual variable is to stay (Boyd et al., Distributed Optimization and Statistical Learning via the Alternating Direction Method of Multipliers, 3.4.1).
+// After the last step τ_s = 0. With the parameter noise full, the prior's argument is √ᾱ_t·(x + u) + √(1−ᾱ_t)·ε.
+
+// The values of the parameter noise.
+const (
+	noiseNone = "none"
+	noiseFull = "full"
+)
+
+// exactParameters are the parameters of the exact data step alone.
+func exactParameters() parameter.List {
+	return slices.Concat(minimum(), lateStart(), parameter.List{
+		{Name: "dual", Max: 1, Open: true, Default: 1, Doc: "factor of the dual variable after a step, beside its scale: 1 keeps it"},
+		{Name: "noise", Choices: []string{noiseNone, noiseFull}, Doc: "noise in the prior's argument: none, or all of the noise level"},
+	})
+}
+
+func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
+	levels, err := lateLevels(s, schedule)
+	if err != nil {
+		return nil, err
+	}
+	noisy := s.Word("noise") == noiseFull
+	var out []Step
+	for i, l := range levels {
+		scale := (1 - l.Next) / l.Next / ((1 - l.Alpha) / l.Alpha) // τ_s²/τ_t²
+		st := Step{Time: l.Time, Scalars: map[string]float64{
+			"rho": proximalWeight(s, l), "dual": s.Number("dual") * scale, "next": math.Sqrt(l.Next),
+			"start_of_x": 1, "start_of_y": 0,
+		}}
+		if i == 0 {
+			st.Scalars["start_of_x"], st.Scalars["start_of_y"] = 0, math.Sqrt(l.Alpha)
+		}
+		if noisy {
+			st.Std = map[string]float64{"noise": math.Sqrt(1 - l.Next)}
+			if i == 0 {
+				st.Scalars["start_of_x"] = math.Sqrt(1 - l.Alpha)
+			}
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+func exactStep(b *Builder, s Settings) Next {
+	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(b.begin(s), b.Planned("start_of_y")))
+	z := b.Clean(xt)
+	v := b.Minus(z, b.State("u"))
+	change, _ := b.minimum(s, v) // x − v = u + x − z
+	x, u := b.Add(v, change), b.Mul(change, b.Planned("dual"))
+	next := b.Add(b.Mul(b.Add(x, u), b.Planned("next")), b.Draw("noise"))
+	return Next{
+		State: map[string]onnx.Value{"x": next, "u": u},
+		Curves: map[string]onnx.Value{
+			"data_norm": b.Norm(b.Residual(z)), "primal_norm": b.Norm(b.Minus(x, z)), "dual_norm": b.Norm(change),
+		},
+	}
+}
