@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
-"""Compares DDiff with other methods on photographs with which hardly a value of a setting was chosen: the command behind `make quality`.
+"""Compares DDiff and DPIR with other methods on photographs with which hardly a value of a setting was chosen: the command behind `make quality`.
 
-    python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR | --set NAME] [--no-bm3d] [flags of ddiff run]
+    python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--data FILE] [--photographs DIR | --set NAME] [--no-bm3d] [flags of ddiff run]
 
-It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff with its evaluations of the network, at
-most 100 per image, the others with 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over four runs.
-Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff is ahead of
-the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has the
-highest mean, or if the interval contains zero and is shorter than 0.3 dB. The line before the last counts the cells whose interval excludes zero, and
-the last line:
+It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff and dpir with its evaluations of the network, at
+most 100 per image, the others with 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over the runs.
+Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff, and dpir, is ahead of
+the best other method, with the 95 % interval of the paired difference (Student's t). A method is best or tied if it has the
+highest mean, or if the interval contains zero and is shorter than 0.3 dB. The lines before the last count the cells whose interval excludes zero, and the images of
+all cells that ddiff made better than their measurement, of those with a picture to compare with. The last line:
 
-    cells=N ddiff_best_or_tied=N worst_behind_db=X restore_better_than_input=N of=N vs_bm3d_db=X
+    cells=N ddiff_best_or_tied=N dpir_best_or_tied=N worst_behind_db=X vs_bm3d_db=X photographs=N
 
-restore_better_than_input counts the images of all cells that ddiff made better than their measurement, of those with a picture to compare
-with. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. The photographs are
-eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
+worst_behind_db is that of ddiff. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. --data writes the
+PSNR of each photograph. The photographs are eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
 showed a loss, other settings were looked for on other photographs, and two numbers of steps were raised (docs/tuning.md). --set last has twelve that led to no choice, and
 were run again after each change; --set once has eight that were run once, on 2026-11-27.
 """
@@ -66,6 +65,8 @@ SETS = {
     "once": gcompris("bentPyramid eiffelTower mountRushmore tajMahal", "chicken dog horse pig"),
 }
 
+OURS = ("ddiff", "dpir")
+
 Cell = tuple[str, str, str]  # task, parameters, noise
 Row = dict[str, str]
 
@@ -96,12 +97,12 @@ def cells(rows: list[Row]) -> dict[Cell, dict[str, dict[str, Row]]]:
     return out
 
 
-def compare(methods: dict[str, dict[str, Row]]) -> tuple[dict[str, float], float, float]:
-    """The mean PSNR by method, and by how much ddiff is ahead of the best other method with half its interval."""
+def compare(methods: dict[str, dict[str, Row]], ours: str) -> tuple[dict[str, float], float, float]:
+    """The mean PSNR by method, and by how much one of them is ahead of the best other method with half its interval."""
     scores = {method: {image: float(images[image]["psnr"]) for image in sorted(images)} for method, images in methods.items()}
     means = {method: float(np.mean(list(of.values()))) for method, of in scores.items()}
-    other = max((m for m in means if m != "ddiff"), key=lambda m: means[m])
-    ahead, half = campaigns.mean([v - scores[other][image] for image, v in scores["ddiff"].items()])
+    other = max((m for m in means if m != ours), key=lambda m: means[m])
+    ahead, half = campaigns.mean([v - scores[other][image] for image, v in scores[ours].items()])
     return means, ahead, half
 
 
@@ -130,30 +131,49 @@ def ahead_of_bm3d(rows: list[Row], out: Path) -> float:
 
 
 def report(rows: list[Row], bm3d: float) -> str:
-    """The table and the last line."""
-    good, worst, better, of, sure = 0, 0.0, 0, 0, [0, 0]
-    names = sorted({r["method"] for r in rows}, key=lambda m: (m != "ddiff", m))
+    """The table and the last lines."""
+    good, worst, better, of, sure = dict.fromkeys(OURS, 0), 0.0, 0, 0, [0, 0]
+    names = sorted({r["method"] for r in rows}, key=lambda m: (m not in OURS, m))
     table = cells(rows)
-    lines = [f"| task | parameters | sigma | {' | '.join(names)} | ahead |", "|---" * (len(names) + 4) + "|"]
+    ahead_of = [m for m in OURS if m in names]
+    lines = [f"| task | parameters | sigma | {' | '.join(names)} | {' | '.join(m + ' ahead' for m in ahead_of)} |", "|---" * (len(names) + 3 + len(ahead_of)) + "|"]
     for (task, params, sigma), methods in table.items():
-        means, ahead, half = compare(methods)
-        good += campaigns.best_or_tied(ahead, half)
-        worst = min(worst, ahead)
-        sure[ahead < 0] += abs(ahead) > half
+        differences = []
+        for ours in ahead_of:
+            if ours not in methods:
+                differences.append("–")
+                continue
+            means, ahead, half = compare(methods, ours)
+            good[ours] += campaigns.best_or_tied(ahead, half)
+            differences.append(f"{ahead:+.2f} ± {half:.2f}")
+            if ours == "ddiff":
+                worst = min(worst, ahead)
+                sure[ahead < 0] += abs(ahead) > half
         measured = [r for r in methods["ddiff"].values() if r["baseline_psnr"]]
         better += sum(float(r["psnr"]) > float(r["baseline_psnr"]) for r in measured)
         of += len(measured)
         scores = " | ".join(f"{means[m]:.2f}" if m in means else "–" for m in names)
-        lines.append(f"| {task} | {params} | {sigma} | {scores} | {ahead:+.2f} ± {half:.2f} |")
+        lines.append(f"| {task} | {params} | {sigma} | {scores} | {' | '.join(differences)} |")
     lines.append(f"\nBeyond its interval ddiff is ahead in {sure[0]} cells and behind in {sure[1]}.")
-    lines.append(f"cells={len(table)} ddiff_best_or_tied={good} worst_behind_db={abs(worst):.2f} restore_better_than_input={better} "
-                 f"of={of} vs_bm3d_db={bm3d:.2f}")
+    lines.append(f"Of {of} pictures ddiff made {better} better than their measurement.")
+    lines.append(f"cells={len(table)} ddiff_best_or_tied={good['ddiff']} dpir_best_or_tied={good['dpir']} worst_behind_db={abs(worst):.2f} "
+                 f"vs_bm3d_db={bm3d:.2f} photographs={len({r['image'] for r in rows})}")
     return "\n".join(lines)
+
+
+def data(rows: list[Row]) -> str:
+    """The PSNR of each photograph, as a table."""
+    lines = ["task,params,sigma,image,method,evaluations,psnr"]
+    for (task, params, sigma), methods in cells(rows).items():
+        for method, images in methods.items():
+            lines += [f"{task},{params},{sigma},{image},{method},{r['network']},{float(r['psnr']):.3f}" for image, r in sorted(images.items())]
+    return "\n".join(lines) + "\n"
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--out", type=Path, help="folder of the outputs; default: out/quality, or out/quality-NAME of --set")
+    parser.add_argument("--data", type=Path, help="file for the PSNR of each photograph, CSV")
     parser.add_argument("--program", type=Path, default=campaigns.REPO / "bin/ddiff", help="the ddiff program")
     parser.add_argument("--campaign", type=Path, default=campaigns.REPO / "examples/methods/quality.yaml", help="another grid")
     parser.add_argument("--diffpir", action="store_true", help="compare with DiffPIR only")
@@ -168,7 +188,7 @@ def main(argv: list[str]) -> int:
         photographs = campaigns.REPO / f".cache/{options.set}-photographs"
         fetch(SETS[options.set], photographs)
     shared = [str(options.campaign), "--images", str(photographs), *flags]
-    runs = {"ddiff": ["--method", "ddiff"], "equal": ["--method", "diffpir", "--steps", "100"]}
+    runs = {"ours": ["--method", ",".join(OURS)], "equal": ["--method", "diffpir", "--steps", "100"]}
     if not options.diffpir:
         runs["equal"][1] += ",ddrm"
         runs["daps"] = ["--method", "daps", "--steps", "50", "--set", "ode_steps=2"]  # a step has two evaluations
@@ -178,6 +198,8 @@ def main(argv: list[str]) -> int:
     if not complete:
         raise ValueError(f"items failed or are dead: results.csv in the folders of {out} has the reasons. There is no table without them")
     rows = [r for folder in outputs for r in rotated(campaigns.table((folder / "results.csv").read_text()), folder)]
+    if options.data:
+        options.data.write_text(data(rows))
     print(report(rows, float("nan") if options.no_bm3d else ahead_of_bm3d(rows, outputs[0])))
     return 0
 

@@ -18,11 +18,15 @@ def test_grid_runs_and_resumes(program: str, tmp_path: Path, capfd: pytest.Captu
             "--limit", "2", "--size", "32", "--threads", "1", "--task", "super_resolution"]
     assert quality.main(args) == 0
     first = capfd.readouterr().out
-    assert re.search(r"\ncells=4 ddiff_best_or_tied=[0-4] worst_behind_db=\d+\.\d\d restore_better_than_input=[0-8] of=8 vs_bm3d_db=nan\n$", first)
-    assert quality.main(args) == 0
+    assert re.search(r"\nOf 8 pictures ddiff made [0-8] better than their measurement.\n"
+                     r"cells=4 ddiff_best_or_tied=[0-4] dpir_best_or_tied=[0-4] worst_behind_db=\d+\.\d\d vs_bm3d_db=nan photographs=2\n$", first)
+    assert quality.main([*args, "--data", str(tmp_path / "data.csv")]) == 0
     assert capfd.readouterr().out == first
+    with (tmp_path / "data.csv").open() as f:
+        stored = list(csv.DictReader(f))
+    assert {r["method"] for r in stored} >= {"ddiff", "dpir", "diffpir"} and {r["evaluations"] for r in stored if r["method"] == "ddiff"} == {"10"}
     assert not quality.main([*args, "--diffpir", "--campaign", str(REPO / "examples/methods/regions.yaml")])
-    assert "| sigma | ddiff | diffpir | ahead |" in capfd.readouterr().out
+    assert "| sigma | ddiff | dpir | diffpir | ddiff ahead | dpir ahead |" in capfd.readouterr().out
 
 
 def test_rotated(tmp_path: Path) -> None:
@@ -52,11 +56,13 @@ def test_counts() -> None:
     cell("tied", "21.5", ddiff=[21, 22, 23], diffpir=[21.02, 22.01, 22.99])
     cell("open", "", ddiff=[21, 22, 23], diffpir=[20, 23, 24])  # an interval of several dB decides nothing
     cell("behind", "", ddiff=[21, 22, 23], diffpir=[20, 20, 20], ddrm=[21.5, 22.5, 23.5])
-    sure, last = quality.report(rows, 0.123).splitlines()[-2:]
-    assert sure == "Beyond its interval ddiff is ahead in 1 cells and behind in 1."
+    cell("second", "30", ddiff=[21, 22, 23], dpir=[20, 21, 22], diffpir=[19, 20, 21])
+    sure, better, last = quality.report(rows, 0.123).splitlines()[-3:]
+    assert sure == "Beyond its interval ddiff is ahead in 2 cells and behind in 1."
+    assert better == "Of 9 pictures ddiff made 5 better than their measurement."
     with pytest.raises(ValueError, match="behind  0.05, diffpir, 0: several settings"):
-        quality.report(rows + rows[-12:], 0)
-    assert last == "cells=4 ddiff_best_or_tied=2 worst_behind_db=0.50 restore_better_than_input=5 of=6 vs_bm3d_db=0.12"
+        quality.report(rows + rows[-30:-18], 0)
+    assert last == "cells=5 ddiff_best_or_tied=3 dpir_best_or_tied=0 worst_behind_db=0.50 vs_bm3d_db=0.12 photographs=3"
 
 
 @pytest.mark.parametrize("name", ["quality.csv", "quality-last.csv", "quality-once.csv", "quality-256.csv", "quality-512.csv"])
