@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/storage"
 )
 
 // TestGC deletes the scratch files of a killed run and the checkpoint of a restored item, and leaves a live run alone.
@@ -90,58 +89,6 @@ func TestGCUsage(t *testing.T) {
 		e := ddiff(t, args...)
 		wantCode(t, e, 2)
 		wantMessage(t, e, want)
-	}
-}
-
-// TestGCRestorations deletes a restoration that was interrupted a week ago, after a dry run too. It leaves a newer one, one that a
-// process uses, and a folder of another name.
-func TestGCRestorations(t *testing.T) {
-	t.Parallel()
-	own := t.TempDir()
-	gc := func(more ...string) ended {
-		t.Helper()
-		cmd := command(t, append([]string{"gc"}, more...)...)
-		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+own, "TMPDIR="+t.TempDir())
-		e := end(t, cmd)
-		wantCode(t, e, 0)
-		return e
-	}
-	folder := func(name string, age time.Duration) string {
-		dir := filepath.Join(own, "ddiff", "restore", name)
-		must(t, os.MkdirAll(filepath.Join(dir, "items", "x"), 0o755))
-		lock, err := storage.AcquireLock(dir)
-		must(t, err)
-		must(t, lock.Unlock())
-		write(t, filepath.Join(dir, "items", "x", "restored.png"), []byte("12345"))
-		at := time.Now().Add(-age)
-		for _, path := range []string{"items/x/restored.png", "items/x", "items", "."} {
-			must(t, os.Chtimes(filepath.Join(dir, path), at, at))
-		}
-		return dir
-	}
-	const day = 24 * time.Hour
-	old, newer, used := folder("0123456789abcdef", 7*day+time.Hour), folder("1123456789abcdef", 7*day-time.Hour), folder("2123456789abcdef", 30*day)
-	notes := folder("notes", 30*day)
-	empty := filepath.Join(own, "ddiff", "restore", "3123456789abcdef")
-	must(t, os.Mkdir(empty, 0o755))
-	at := time.Now().Add(-8 * day)
-	must(t, os.Chtimes(empty, at, at))
-	lock, err := storage.AcquireLock(used)
-	must(t, err)
-	defer lock.Unlock() //nolint:errcheck // of the test
-	for range 2 {
-		e := gc()
-		if !strings.Contains(e.stdout, "restoration  "+old) || !strings.Contains(e.stdout, "objects=2 ") || !strings.Contains(e.stdout, "deleted=no\n") {
-			t.Errorf("a dry run: %v", e)
-		}
-	}
-	if e := gc("--yes"); !strings.Contains(e.stdout, "objects=2 ") || !strings.Contains(e.stdout, "deleted=yes\n") {
-		t.Errorf("%v", e)
-	}
-	for dir, left := range map[string]bool{old: false, newer: true, used: true, notes: true, empty: false} {
-		if _, err := os.Stat(dir); (err == nil) != left {
-			t.Errorf("%s: %v", dir, err)
-		}
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 
 // execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRootCommand(stdout, shard.Catalogue{})
+	root := newRootCommand(stdout, shard.Catalogue{}, args...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -55,8 +55,9 @@ func logsJSON(cmd *cobra.Command) bool {
 	return f != nil && f.Value.String() == string(telemetry.LogJSON) && (cmd.Name() == "worker" || cmd.Name() == "coordinator")
 }
 
-// newRootCommand builds the command tree for the methods and operators of a catalogue. Help has colours where stdout is a terminal.
-func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
+// newRootCommand builds the command tree for the methods and operators of a catalogue: with arguments that begin with the name of a command of package run, only
+// the commands of that package. Help has colours where stdout is a terminal.
+func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ddiff",
 		Short: "Restore whole datasets of images with Dual Ascent Diffusion (DDiff)",
@@ -75,15 +76,22 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
 	})
-	for _, g := range []struct {
+	type group struct {
 		id, title string
 		commands  []*cobra.Command
-	}{
-		{"restore", "Restore images:", slices.Concat(run.Commands(c), []*cobra.Command{tune.NewCommand(c)}, results.Commands(c))},
-		{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
-		{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
-		{"machine", "Set up and measure this machine:", append(machine.Commands(), bench.NewCommand(), cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
-	} {
+	}
+	groups := []group{{"restore", "Restore images:", run.Commands(c)}}
+	if !slices.ContainsFunc(groups[0].commands, func(cmd *cobra.Command) bool { return len(args) > 0 && cmd.Name() == args[0] }) {
+		groups[0].commands = slices.Concat(groups[0].commands, []*cobra.Command{tune.NewCommand(c)}, results.Commands(c))
+		groups = append(groups, []group{
+			{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
+			{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
+			{"machine", "Set up and measure this machine:", append(machine.Commands(), bench.NewCommand(), cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
+		}...)
+	} else {
+		groups = append(groups, group{"machine", "Set up and measure this machine:", nil}) // of the commands that cobra adds
+	}
+	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
 			cmd.GroupID = g.id

@@ -12,12 +12,10 @@ import (
 	"ddiff/storage"
 )
 
-// The names of folders that this program makes and deletes: scratch folders in the user's cache and among the temporary files, and results
-// of restorations that are not kept.
+// The names of folders that this program makes and deletes: scratch folders in the user's cache and among the temporary files.
 var (
 	scratchName     = regexp.MustCompile(`^[0-9a-f]{12}(-[0-9]+)?$`)
 	tempScratchName = regexp.MustCompile(`^` + scratchPrefix + `[0-9]+$`)
-	restorationName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 )
 
 const scratchPrefix = "ddiff-queue-"
@@ -78,21 +76,6 @@ func ScratchFolders() []string {
 		folders = append(ownFolders(parent, scratchName), folders...)
 	}
 	return folders
-}
-
-// RestorationsFolder returns the folder of the results that are not kept. The name of each has 16 hexadecimal digits.
-func RestorationsFolder() (string, error) {
-	cache, err := os.UserCacheDir()
-	return filepath.Join(cache, "ddiff", "restore"), err
-}
-
-// Restorations returns the folders in RestorationsFolder, those in use too.
-func Restorations() []string {
-	parent, err := RestorationsFolder()
-	if err != nil {
-		return nil
-	}
-	return ownFolders(parent, restorationName)
 }
 
 // ownFolders returns the folders in another one that have a name of this program, belong to this user, and to which nobody else may write.

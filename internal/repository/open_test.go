@@ -33,8 +33,6 @@ const (
 var byPath = map[string]string{
 	"cmd/ddiff/bench/bench.go bench":                ownFolder,
 	"cmd/ddiff/bench/campaign.go writePhotographs":  ownFolder,
-	"cmd/ddiff/cluster/gc.go collectRestorations":   ownFolder,
-	"cmd/ddiff/cluster/gc.go lastChange":            ownFolder,
 	"cmd/ddiff/cluster/gc.go removeFolder":          ownFolder,
 	"cmd/ddiff/lookup/prior_check.go photographs":   argument,
 	"cmd/ddiff/man.go newManCommand":                argument,

@@ -181,7 +181,7 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrBundle, filepath.Join(file, c.Files[unetRole].File), err)
 	}
-	p.fused, _ = p.file.FuseGroupNorm()
+	p.fused = fused(p.file)
 	n, h, w := p.smallest()
 	if err := p.Space().gradient(p.Opset(), []int{n, c.Channels, h, w}); err != nil {
 		p.Card.Latent.NoGradient = err.Error()

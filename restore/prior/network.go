@@ -23,7 +23,7 @@ type Network struct {
 // Compile builds the network for n images of height×width pixels, in a precision of the runtime. The caller must close it.
 func (p *Prior) Compile(rt *onnxruntime.Runtime, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
 	if rt.Divides() {
-		return p.compile(rt, p.fused, n, height, width, precision)
+		return p.compile(rt, p.fused(), n, height, width, precision)
 	}
 	return p.compile(rt, p.file, n, height, width, precision)
 }

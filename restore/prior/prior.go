@@ -29,7 +29,7 @@ type Prior struct {
 	Description
 
 	file   *modelfile.Model
-	fused  *modelfile.Model // the network on OpenVINO: file, or the same function with fewer passes over the image
+	fused  func() *modelfile.Model // the network on OpenVINO: file, or the same function with fewer passes over the image
 	x, t   modelfile.Port
 	output string
 	parts  map[string]*modelfile.Model // of a bundle by role; nil for a prior that works on pixels
@@ -89,8 +89,16 @@ func Load(file string, data []byte) (*Prior, error) {
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
-	p.fused, _ = m.FuseGroupNorm()
+	p.fused = fused(m)
 	return p, nil
+}
+
+// fused rewrites a network for OpenVINO when it is asked for.
+func fused(m *modelfile.Model) func() *modelfile.Model {
+	return sync.OnceValue(func() *modelfile.Model {
+		f, _ := m.FuseGroupNorm()
+		return f
+	})
 }
 
 // bind finds the image and the time input and checks the card against the graph.

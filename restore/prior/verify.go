@@ -82,10 +82,10 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (v Verifica
 	if other == nil {
 		return v, nil
 	}
-	if err = p.agree(ctx, other, p.fused, want); err == nil || ctx.Err() != nil {
+	if err = p.agree(ctx, other, p.fused(), want); err == nil || ctx.Err() != nil {
 		return v, ctx.Err()
 	}
-	v.Unfused, p.fused = err.Error(), p.file
+	v.Unfused, p.fused = err.Error(), func() *modelfile.Model { return p.file }
 	if err = p.agree(ctx, other, p.file, want); err == nil || ctx.Err() != nil {
 		return v, ctx.Err()
 	}

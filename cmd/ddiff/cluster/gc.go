@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +28,7 @@ func NewGCCommand() *cobra.Command {
 		Use:   "gc [OUTPUT...]",
 		Short: "Delete garbage, and campaigns beyond a retention time",
 		Long: "Print the files that nothing needs any more, and delete them with --yes: scratch files of dead runs on this\n" +
-			"machine, and results of restorations by ddiff restore that nobody resumed for a week; in each OUTPUT of ddiff run,\n" +
-			"checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a cluster, interrupted deletions,\n" +
+			"machine; in each OUTPUT of ddiff run, checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a cluster, interrupted deletions,\n" +
 			"checkpoints of restored items, leftovers of preflights, and windows, logs, priors and operators without a campaign.\n" +
 			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
@@ -81,8 +79,6 @@ func parseAge(text string) (time.Duration, error) {
 func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Config) error {
 	ctx := cmd.Context()
 	all, errs := o.collectScratch()
-	restorations, err := o.collectRestorations(time.Now())
-	all, errs = append(all, restorations...), errors.Join(errs, err)
 	for _, output := range outputs {
 		removed, err := o.collectOutput(ctx, output)
 		all, errs = append(all, removed...), errors.Join(errs, err)
@@ -121,40 +117,12 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 }
 
 // collectScratch deletes the queues and windows of runs that were killed. The lock of such a directory is free.
-func (o cleanOptions) collectScratch() ([]gc.Removal, error) {
-	// A directory without a lock is about to be locked.
-	return o.removeUnused("scratch", slices.DeleteFunc(cli.ScratchFolders(), func(dir string) bool { return !storage.HasLock(dir) }))
-}
-
-// restorationAge is the time after which gc deletes an interrupted restoration.
-const restorationAge = 7 * 24 * time.Hour
-
-// collectRestorations deletes the results of restorations that were interrupted, and to whose folders nothing was written for
-// restorationAge. The lock of such a folder is free.
-func (o cleanOptions) collectRestorations(now time.Time) ([]gc.Removal, error) {
-	var old []string
-	var err error
-	for _, dir := range cli.Restorations() {
-		last, e := lastChange(dir)
-		switch {
-		case errors.Is(e, fs.ErrNotExist): // its end has removed it
-		case e != nil:
-			err = errors.Join(err, e)
-		case now.Sub(last) < restorationAge:
-		case storage.HasLock(dir):
-			old = append(old, dir)
-		case !o.dryRun:
-			os.Remove(dir) //nolint:errcheck // an empty folder; another one is of another program
+func (o cleanOptions) collectScratch() (all []gc.Removal, err error) {
+	for _, dir := range cli.ScratchFolders() {
+		if !storage.HasLock(dir) { // it is about to be locked
+			continue
 		}
-	}
-	all, e := o.removeUnused("restoration", old)
-	return all, errors.Join(err, e)
-}
-
-// removeUnused deletes the folders that no process uses.
-func (o cleanOptions) removeUnused(kind string, dirs []string) (all []gc.Removal, err error) {
-	for _, dir := range dirs {
-		removed, e := o.removeFolder(kind, dir)
+		removed, e := o.removeFolder(dir)
 		if errors.Is(e, storage.ErrLocked) {
 			continue
 		}
@@ -166,32 +134,14 @@ func (o cleanOptions) removeUnused(kind string, dirs []string) (all []gc.Removal
 	return all, err
 }
 
-// lastChange returns the time of the last change of a file or folder below dir, apart from the lock.
-func lastChange(dir string) (last time.Time, err error) {
-	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.Name() == ".ddiff" {
-			return fs.SkipDir
-		}
-		info, err := entry.Info()
-		if err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
-		}
-		return err
-	})
-	return last, err
-}
-
 // removeFolder deletes a folder, with the lock of its processes. ErrLocked: a process uses it.
-func (o cleanOptions) removeFolder(kind, dir string) (r gc.Removal, err error) {
+func (o cleanOptions) removeFolder(dir string) (r gc.Removal, err error) {
 	lock, err := storage.AcquireLock(dir)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	r = gc.Removal{Kind: kind, Name: dir}
+	r = gc.Removal{Kind: "scratch", Name: dir}
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -207,7 +157,7 @@ func (o cleanOptions) removeFolder(kind, dir string) (r gc.Removal, err error) {
 		err = os.RemoveAll(dir)
 	}
 	if err != nil {
-		return r, fmt.Errorf("delete %s %s: %w", kind, dir, err)
+		return r, fmt.Errorf("delete scratch %s: %w", dir, err)
 	}
 	return r, nil
 }

@@ -101,9 +101,13 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
-	if rt != nil {
-		defer func() { rt.Close() }()
+	closeRuntime := func() {
+		if rt != nil {
+			rt.Close()
+		}
+		rt = nil
 	}
+	defer closeRuntime()
 	todo, err := w.choose(inputs)
 	if err != nil {
 		return err
@@ -118,6 +122,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return w.summarize(manifest.Counts{}, nil)
 	}
 	if o.results != "" {
+		closeRuntime() // the campaign opens its own
 		return w.runCampaign(ctx, todo)
 	}
 	if rt == nil {
