@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
 )
 
 // TestGC deletes the scratch files of a killed run and the checkpoint of a restored item, and leaves a live run alone.
