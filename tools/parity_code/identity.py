@@ -1,6 +1,6 @@
 """The keys of an item's random draws, from the item in its result.json.
 
-The keys are digests of a JSON form whose fields and order are those of manifest/item.go. The item's ID is a digest of the same fields with those of
+The keys are digests of a JSON form whose fields and order are those of restore/item/item.go. The item's ID is a digest of the same fields with those of
 the solver, so that keys() checks the form: an item whose ID is another one has a field that this module does not know.
 """
 
@@ -29,7 +29,7 @@ def keys(item: dict) -> Keys:
     measurement = _measurement(item)
     rest = {name: item[name] for name in ("run", "method", "solver", "prior")} | _present(item, "precision", "tile", "overlap")
     if _digest(measurement | rest).hex() != item["id"]:
-        raise ValueError(f"item {item['id']}: its ID does not follow from its fields; adapt parity_code/identity.py to manifest/item.go")
+        raise ValueError(f"item {item['id']}: its ID does not follow from its fields; adapt parity_code/identity.py to restore/item/item.go")
     digest = _digest(measurement)
     return Keys(_key(digest), _key(_digest({"measurement": digest.hex(), "run": item["run"]})))
 
