@@ -179,7 +179,8 @@ const (
 	WarnSigma    = "sigma"    // the stated noise level is far from that of the picture, or the estimate is doubtful
 	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
-	WarnMask     = "mask"     // the mask of a stored picture loses most pixels: it may be inverted
+	WarnMask     = "mask"     // the mask's file was repaired, or is doubtful, or loses most pixels: it may be inverted
+	WarnKernel   = "kernel"   // the kernel's file was repaired, or is doubtful
 	WarnGuess    = "guess"    // colours, or a wide hole, of a stored picture, about which its measurement says nothing
 	WarnClipped  = "clipped"  // much of a stored picture is black or white, where its noise is cut off
 	WarnSteps    = "steps"    // far fewer steps than the preset has

@@ -15,6 +15,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/restore/tile"
@@ -22,8 +23,8 @@ import (
 
 // Names of draws, see [operator.Draw].
 const (
-	drawMask   = "mask"
-	drawKernel = "kernel"
+	drawMask   = drawfile.Mask
+	drawKernel = drawfile.Kernel
 )
 
 // Job is one item: it is planned, measured, solved by the caller, and scored. The zero value with an Item is ready for [Loader.Plan].
@@ -155,10 +156,13 @@ func (s Loader) fetchDraw(ctx context.Context, j *Job) error {
 		if given.source == nil {
 			continue
 		}
-		err := s.Decode(ctx, *given.source, func(data []byte) (err error) {
-			if j.draw, err = operator.ReadDraw(given.name, data); err != nil {
+		err := s.Decode(ctx, *given.source, func(data []byte) error {
+			f, err := drawfile.Read(given.name, data)
+			if err != nil {
 				return fmt.Errorf("read %s %s: %w", given.name, given.source.Public(), err)
 			}
+			j.draw = f.Draw
+			j.warnDraw(given.name, f)
 			return nil
 		})
 		if err != nil {

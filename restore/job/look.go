@@ -10,6 +10,7 @@ import (
 	"ddiff/restore/item"
 	"ddiff/restore/noiselevel"
 	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -144,10 +145,11 @@ func (l Look) Sigma(n Noisy) (float64, error) {
 		if n.Mask == nil {
 			return 0, fmt.Errorf("task %s: the mask of the measurement is missing; give it, or sigma as a number", n.Task)
 		}
-		d, err := operator.ReadDraw(drawMask, n.Mask)
+		f, err := drawfile.Read(drawMask, n.Mask)
 		if err != nil {
 			return 0, fmt.Errorf("read the mask: %w", err)
 		}
+		d := f.Draw
 		op, err := l.operator(n)
 		if err != nil {
 			return 0, err

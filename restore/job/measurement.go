@@ -154,11 +154,14 @@ func (j *Job) readPicture(path string, data []byte) error {
 
 // warnOf notes the profile of a picture, and warns of what is lost of it.
 func (j *Job) warnOf(p *raster.Picture) {
-	if p.Alpha {
-		j.warn(item.WarnAlpha, "the measurement's alpha channel was composited over white; the restored picture is opaque")
+	if p.Alpha != nil {
+		j.warn(item.WarnAlpha, "the measurement has transparent pixels: it was restored as it looks over white; restored.png of the results is opaque")
+	}
+	if p.CMYK {
+		j.warn(item.WarnProfile, "the measurement is in CMYK, and was converted to RGB without its profile: colours may differ")
 	}
 	j.profile = p.Profile
-	if !p.ProfileFits() && len(p.Profile) > 0 {
+	if !p.ProfileFits() && len(p.Profile) > 0 && !p.CMYK {
 		j.warn(item.WarnProfile,
 			"the measurement's ICC profile does not describe the channels of the restored picture; the restored picture has no profile")
 	}

@@ -8,6 +8,7 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
@@ -83,15 +84,15 @@ func (s Loader) load(ctx context.Context, j *Job, stored *Stored) error {
 		}
 		return s.Measure(ctx, j)
 	}
-	var err error
-	switch {
-	case j.Item.Kernel != nil:
-		j.draw, err = operator.ReadDraw(drawKernel, stored.Draw)
-	case j.Item.Mask != nil:
-		j.draw, err = operator.ReadDraw(drawMask, stored.Draw)
-	}
-	if err != nil {
-		return fmt.Errorf("read stored mask or kernel: %w", err)
+	for name, given := range map[string]*item.Source{drawKernel: j.Item.Kernel, drawMask: j.Item.Mask} {
+		if given == nil {
+			continue
+		}
+		f, err := drawfile.Read(name, stored.Draw)
+		if err != nil {
+			return fmt.Errorf("read stored mask or kernel: %w", err)
+		}
+		j.draw = f.Draw
 	}
 	if err := j.encodeDraw(); err != nil {
 		return err

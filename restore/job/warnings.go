@@ -3,12 +3,14 @@ package job
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ddiff/restore"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/noiselevel"
 	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
 )
 
 // The bounds of warnings. docs/restore.md states them, and their rate on the demo.
@@ -238,9 +240,24 @@ func (j *Job) warnFlat() *item.Warning {
 	return &item.Warning{Code: item.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
 }
 
+// warnDraw says what was repaired in the file of a mask or kernel, and what is doubtful.
+func (j *Job) warnDraw(name string, f *drawfile.File) {
+	code := item.WarnMask
+	if name == drawKernel {
+		code = item.WarnKernel
+	}
+	for _, text := range f.Notes {
+		j.warn(code, "the "+name+": "+text)
+	}
+	if f.Doubt != "" {
+		j.warn(code, "the "+name+": "+f.Doubt)
+	}
+}
+
 // warnMask doubts a mask of a stored picture that loses more pixels than it leaves.
 func (j *Job) warnMask() *item.Warning {
-	if j.Item.Measurement == nil || j.Item.Mask == nil {
+	doubted := slices.ContainsFunc(j.Warnings, func(w item.Warning) bool { return w.Code == item.WarnMask })
+	if j.Item.Measurement == nil || j.Item.Mask == nil || doubted {
 		return nil
 	}
 	lost := 0
@@ -265,7 +282,7 @@ func (j *Job) warnGuess() *item.Warning {
 		text = "the colours are a guess: with the bundled prior the grey picture was closer to the truth on 18 of 38 photographs; see docs/restore.md"
 	case j.Item.Mask != nil:
 		height, width := j.draw.Dims[0], j.draw.Dims[1]
-		if hole := widestHole(j.draw.Data, width); float64(hole) > widestFilled*float64(min(height, width)) {
+		if hole := drawfile.WidestHole(j.draw.Data, width); float64(hole) > widestFilled*float64(min(height, width)) {
 			text = fmt.Sprintf("the mask has a hole %d pixels wide, whose content is a guess: in such holes a smooth fill was closer to the truth on 12 of 16 photographs; see docs/restore.md", hole)
 		}
 	}
@@ -273,23 +290,6 @@ func (j *Job) warnGuess() *item.Warning {
 		return nil
 	}
 	return &item.Warning{Code: item.WarnGuess, Text: text}
-}
-
-// widestHole returns the side of the largest square that a mask drops. Each element of sides is that of the largest square whose lower right corner is there.
-func widestHole(mask []float32, width int) int {
-	sides, widest := make([]int, len(mask)), 0
-	for i, v := range mask {
-		switch {
-		case v != 0:
-			continue
-		case i < width || i%width == 0:
-			sides[i] = 1
-		default:
-			sides[i] = 1 + min(sides[i-1], sides[i-width], sides[i-width-1])
-		}
-		widest = max(widest, sides[i])
-	}
-	return widest
 }
 
 // warnClipped counts the black and white samples of a stored picture with noise, which is cut off there: y is closer to the truth than sigma says. Pictures that are

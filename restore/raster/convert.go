@@ -4,12 +4,18 @@ import (
 	"image"
 	"image/color"
 	"math"
+
+	"ddiff/restore/raster/tiff"
 )
 
 // fromImage converts a decoded image, composited over white; toRGB converts luma and chroma.
 func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) *Image {
 	bounds := src.Bounds()
 	img := New(3, bounds.Dy(), bounds.Dx())
+	if f, ok := src.(*tiff.Float); ok {
+		fromFloat(f, img)
+		return img
+	}
 	red, green, blue := img.Plane(0), img.Plane(1), img.Plane(2)
 	if opaque, ok := src.(*image.RGBA); ok && opaque.Opaque() {
 		var table [256]float32
@@ -30,6 +36,19 @@ func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) *Im
 		}
 	}
 	return img
+}
+
+// fromFloat converts floating-point samples, which may lie beyond black and white.
+func fromFloat(f *tiff.Float, img *Image) {
+	for c := range img.Channels {
+		plane := img.Plane(c)
+		for i, v := range f.Planes[min(c, len(f.Planes)-1)] {
+			plane[i] = 2*v - 1
+			if f.Alpha != nil {
+				plane[i] = over(float64(plane[i]), float64(f.Alpha[i]))
+			}
+		}
+	}
 }
 
 // levels converts one pixel with the precision of its type.

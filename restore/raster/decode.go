@@ -20,11 +20,11 @@ const (
 	MaxExtraBytes = 64 << 20
 )
 
-// Decode reads a PNG, JPEG, TIFF or WebP file into three channels.
+// Decode reads a PNG, JPEG, TIFF, WebP, BMP or GIF file into three channels.
 //
 // 16-bit samples keep their precision. Grey is replicated to the three channels. Alpha is composited over white, on the
-// stored values. The EXIF orientation of a JPEG is applied. Of a TIFF with several pages the first is decoded. Animated
-// WebP and BigTIFF are not supported, nor are TIFF files with floating-point samples, JPEG or fax compression, or separate planes.
+// stored values. The EXIF orientation of a JPEG is applied. Of a TIFF with several pages, and of an animated GIF, the first is decoded. CMYK is converted
+// without its profile. Of floating-point samples 0 is black and 1 is white, and others are clamped. See package tiff for the forms of TIFF.
 //
 // Errors are [ErrFormat], [ErrTruncated] and, above [MaxPixels], [MaxBytes] or [MaxExtraBytes], [ErrTooLarge]. ErrTooLarge
 // depends on the header only and precedes the allocation of pixels.
@@ -40,11 +40,16 @@ func Decode(data []byte) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
 	}
+	for i, v := range img.Pix { // of floating-point samples
+		if img.Pix[i] = min(1, max(-1, v)); v != v {
+			return nil, fmt.Errorf("decode image: sample %d is %v: %w", i, v, ErrNotFinite)
+		}
+	}
 	return Orient(img, orientation(c, data)), nil
 }
 
 // Probe reads the header only. width and height are those of the image that [Decode] returns, after the EXIF
-// orientation; format is "png", "jpeg", "tiff" or "webp". No limit applies, and the pixels may be damaged.
+// orientation; format is "png", "jpeg", "tiff", "webp", "bmp" or "gif". No limit applies, and the pixels may be damaged.
 func Probe(data []byte) (width, height int, format string, err error) {
 	c, width, height, err := header(data)
 	if err != nil {
@@ -70,11 +75,6 @@ func header(data []byte) (c codec, width, height int, err error) {
 	if err != nil {
 		return codec{}, 0, 0, err
 	}
-	if c.name == "tiff" {
-		if text := misread(data); text != "" {
-			return codec{}, 0, 0, fmt.Errorf("tiff: %s: %w", text, ErrFormat)
-		}
-	}
 	if cfg.Width < 1 || cfg.Height < 1 {
 		return codec{}, 0, 0, fmt.Errorf("%s: the header has the size %dx%d pixels: %w", c.name, cfg.Width, cfg.Height, ErrFormat)
 	}
@@ -90,15 +90,15 @@ func limitedHeader(data []byte) (c codec, width, height int, err error) {
 	return c, width, height, err
 }
 
-// pixels decodes and converts. inspect sees the decoded image before, and may refuse or replace it; it may be nil.
-func pixels(c codec, data []byte, inspect func(src image.Image) (image.Image, error)) (img *Image, err error) {
+// pixels decodes and converts. inspect sees the decoded image before, and may replace it; it may be nil.
+func pixels(c codec, data []byte, inspect func(src image.Image) image.Image) (img *Image, err error) {
 	err = guard(c.name, func() error {
 		src, err := c.decode(bytes.NewReader(data))
-		if err == nil && inspect != nil {
-			src, err = inspect(src)
-		}
 		if err != nil {
 			return err
+		}
+		if inspect != nil {
+			src = inspect(src)
 		}
 		img = fromImage(src, c.toRGB)
 		return nil

@@ -269,7 +269,7 @@ func TestDecodeNotAnImage(t *testing.T) {
 	}{
 		"empty":                     {nil, ErrTruncated},
 		"text":                      {[]byte("hello, world"), ErrFormat},
-		"gif":                       {[]byte("GIF89a\x01\x00\x01\x00"), ErrFormat},
+		"gif without pixels":        {[]byte("GIF89a\x01\x00\x01\x00"), ErrFormat},
 		"png with a wrong checksum": {damagedPNG, ErrFormat},
 		"jpeg of 7 bits":            {damagedJPEG, ErrFormat},
 	} {
@@ -308,7 +308,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		img, err := Decode(data)
 		if err != nil {
-			if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrNotFinite) {
 				t.Fatalf("error without a sentinel: %v", err)
 			}
 			return

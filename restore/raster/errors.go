@@ -1,12 +1,16 @@
 package raster
 
-import "errors"
+import (
+	"errors"
+
+	"ddiff/restore/raster/container"
+)
 
 var (
 	// ErrFormat: the data are damaged, or not a supported image or array.
-	ErrFormat = errors.New("unsupported or damaged data")
+	ErrFormat = container.ErrFormat
 	// ErrTruncated: the file ends too early.
-	ErrTruncated = errors.New("truncated data")
+	ErrTruncated = container.ErrTruncated
 	// ErrTooLarge: the file, or the size in its header, exceeds a limit. Nothing of that size has been allocated.
 	ErrTooLarge = errors.New("too large")
 	// ErrNotFinite: a value is NaN or infinite. See [Finite].

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"image"
+
+	"ddiff/restore/raster/container"
+	"ddiff/restore/raster/tiff"
 )
 
 // JPEGHeader describes how a JPEG file stores its pixels.
@@ -41,9 +44,9 @@ func IsJPEG(data []byte) bool {
 	return err == nil && c.name == "jpeg"
 }
 
-// IsLossy reports whether a file's compression changes pixels: that of JPEG, and of WebP without its lossless mode.
+// IsLossy reports whether a file's compression changes pixels: that of JPEG, also in TIFF, and of WebP without its lossless mode.
 func IsLossy(data []byte) bool {
-	return IsJPEG(data) || matches(data, webpMagic) && webpBody(data, "VP8 ") != nil
+	return IsJPEG(data) || matches(data, webpMagic) && container.WebPBody(data, "VP8 ") != nil || tiff.IsJPEG(data)
 }
 
 // ReadJPEGHeader reads quantisation tables and sampling of a JPEG file. It returns [ErrFormat] for a damaged header, and for a file that does
@@ -60,7 +63,7 @@ func ReadJPEGHeader(data []byte) (*JPEGHeader, error) {
 	}
 	tables, transform, jfif := map[byte][]uint16{}, -1, false
 	var frame []byte
-	for marker, body := range jpegSegments(data) {
+	for marker, body := range container.JPEGSegments(data) {
 		switch {
 		case marker == markerDQT:
 			if !readTables(body, tables) {

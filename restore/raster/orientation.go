@@ -1,10 +1,6 @@
 package raster
 
-import (
-	"bytes"
-	"encoding/binary"
-	"iter"
-)
+import "ddiff/restore/raster/metadata"
 
 // upright is the EXIF orientation of an image that needs no transformation.
 const upright = 1
@@ -15,96 +11,7 @@ func orientation(c codec, data []byte) int {
 	if c.name != "jpeg" {
 		return upright
 	}
-	return exifOrientation(exifSegment(data))
-}
-
-// exifSegment returns the TIFF structure in the first EXIF segment (APP1), or nil.
-func exifSegment(data []byte) []byte {
-	const markerAPP1 = 0xe1
-	for marker, body := range jpegSegments(data) {
-		if tiff, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok && marker == markerAPP1 {
-			return tiff
-		}
-	}
-	return nil
-}
-
-// jpegSegments yields the marker and the body of the segments of a JPEG file before its compressed pixels.
-func jpegSegments(data []byte) iter.Seq2[byte, []byte] {
-	const markerSOS = 0xda // compressed pixels follow
-	return func(yield func(byte, []byte) bool) {
-		data := data[2:] // the SOI marker
-		for len(data) >= 4 && data[0] == 0xff {
-			marker := data[1]
-			if marker == 0xff { // fill byte
-				data = data[1:]
-				continue
-			}
-			size := int(binary.BigEndian.Uint16(data[2:])) // includes itself
-			if marker == markerSOS || size < 2 || 2+size > len(data) || !yield(marker, data[4:2+size]) {
-				return
-			}
-			data = data[2+size:]
-		}
-	}
-}
-
-// exifOrientation reads tag 0x0112 of the first image directory.
-func exifOrientation(tiff []byte) int {
-	const tagOrientation, typeShort = 0x0112, 3
-	for e := range tiffEntries(tiff) {
-		if e.tag == tagOrientation && e.kind == typeShort {
-			if v := int(e.order.Uint16(e.value)); v >= 1 && v <= 8 {
-				return v
-			}
-			return upright
-		}
-	}
-	return upright
-}
-
-// tiffEntry is an entry of a TIFF directory. Value has four bytes.
-type tiffEntry struct {
-	order     binary.ByteOrder
-	tag, kind uint16
-	count     uint32
-	value     []byte
-}
-
-// tiffEntries yields the entries of the first directory of a TIFF structure.
-func tiffEntries(tiff []byte) iter.Seq[tiffEntry] {
-	const headerSize, entrySize = 8, 12
-	return func(yield func(tiffEntry) bool) {
-		if len(tiff) < headerSize {
-			return
-		}
-		var order binary.ByteOrder
-		switch string(tiff[:4]) {
-		case "II*\x00":
-			order = binary.LittleEndian
-		case "MM\x00*":
-			order = binary.BigEndian
-		default:
-			return
-		}
-		at := uint64(order.Uint32(tiff[4:]))
-		if at+2 > uint64(len(tiff)) {
-			return
-		}
-		directory := tiff[at:]
-		entries := int(order.Uint16(directory))
-		directory = directory[2:]
-		for range entries {
-			if len(directory) < entrySize {
-				return
-			}
-			e := tiffEntry{order, order.Uint16(directory), order.Uint16(directory[2:]), order.Uint32(directory[4:]), directory[8:entrySize]}
-			if !yield(e) {
-				return
-			}
-			directory = directory[entrySize:]
-		}
-	}
+	return metadata.Orientation(data)
 }
 
 // Transposed reports whether an EXIF orientation exchanges width and height.

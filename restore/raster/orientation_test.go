@@ -6,6 +6,8 @@ import (
 	"image/color"
 	"slices"
 	"testing"
+
+	"ddiff/restore/raster/metadata"
 )
 
 // withOrientation inserts an EXIF segment after the first marker of a JPEG. The tag is the second entry of the directory.
@@ -100,7 +102,7 @@ func TestExifOrientationMalformed(t *testing.T) {
 	t.Parallel()
 	plain := encodeJPEG(t, image.NewGray(image.Rect(0, 0, 8, 8)))
 	good := withOrientation(plain, binary.LittleEndian, 5)
-	if got := exifOrientation(exifSegment(good)); got != 5 {
+	if got := metadata.Orientation(good); got != 5 {
 		t.Fatalf("orientation %d, want 5", got)
 	}
 	for name, data := range map[string][]byte{
@@ -111,12 +113,12 @@ func TestExifOrientationMalformed(t *testing.T) {
 		"many entries": slices.Replace(slices.Clone(good), 34, 36, 0x13, 0x01),
 		"wrong order":  slices.Replace(slices.Clone(good), 12, 14, 'X', 'X'),
 	} {
-		if got := exifOrientation(exifSegment(data)); got != upright {
+		if got := metadata.Orientation(data); got != upright {
 			t.Errorf("%s: orientation %d, want upright", name, got)
 		}
 	}
 	for n := 2; n < len(good); n++ {
-		if got := exifOrientation(exifSegment(good[:n])); got != upright && got != 5 {
+		if got := metadata.Orientation(good[:n]); got != upright && got != 5 {
 			t.Fatalf("first %d bytes: orientation %d", n, got)
 		}
 	}

@@ -3,8 +3,12 @@ package raster
 import (
 	"fmt"
 	"image"
+	"math"
 	"slices"
 	"strings"
+
+	"ddiff/restore/raster/metadata"
+	"ddiff/restore/raster/tiff"
 )
 
 // Picture is an image file that is a measurement: its pixels, and the properties of the file that a restored picture keeps.
@@ -13,23 +17,54 @@ type Picture struct {
 	Image *Image
 	// Grey: red, green and blue are equal in every pixel.
 	Grey bool
-	// Bits is the number of bits per sample, 8 or 16.
+	// Bits is the number of bits per sample: 8, 16, or 32 for floating-point samples, which are not rounded.
 	Bits int
 	// Profile is the ICC profile of the file, nil without one. See [EncodePicture] for those that a PNG file can contain.
 	Profile []byte
-	// Alpha: the file has pixels that are not opaque.
-	Alpha bool
+	// Alpha has the opacity of each pixel in one channel, from 0 to 1. Nil: the picture is opaque.
+	Alpha *Image
+	// CMYK: the file stores inks, which were converted without their profile.
+	CMYK bool
 }
 
-// DecodePicture reads a PNG, JPEG, TIFF or WebP file as [Decode] does, with three differences: the EXIF orientation of every format is
-// applied, CMYK is refused, because the conversion to RGB depends on a profile that this package does not evaluate, and
-// animations are refused. Errors are those of Decode.
+// Rescale makes low black and high white: numbers of the file, such as 0 and 4095 for 12 bits in samples of 16 bits. Of floating-point samples 1 is white
+// otherwise.
+func (p *Picture) Rescale(low, high float64) {
+	top := p.top()
+	for i, v := range p.Image.Pix {
+		p.Image.Pix[i] = float32(2*((float64(v)+1)/2*top-low)/(high-low) - 1)
+	}
+}
+
+// Restore undoes [Picture.Rescale] for an image, in a copy.
+func (p *Picture) Restore(img *Image, low, high float64) *Image {
+	out, top := img.Clone(), p.top()
+	for i, v := range out.Pix {
+		out.Pix[i] = float32(2*(low+(float64(v)+1)/2*(high-low))/top - 1)
+	}
+	return out
+}
+
+// top is the number of white.
+func (p *Picture) top() float64 {
+	if p.Bits > 16 {
+		return 1
+	}
+	return math.Exp2(float64(p.Bits)) - 1
+}
+
+// DecodePicture reads a file as [Decode] does, with these differences: the EXIF orientation of every format is
+// applied, animated WebP is refused, and floating-point samples may lie beyond black and white. CMYK is converted without its profile. Errors are those of Decode, and
+// [ErrNotFinite].
 func DecodePicture(data []byte) (*Picture, error) {
 	p, orientation, err := decodePicture(data, func(src image.Image) image.Image { return src })
 	if err != nil {
 		return nil, err
 	}
 	p.Image = Orient(p.Image, orientation)
+	if p.Alpha != nil {
+		p.Alpha = Orient(p.Alpha, orientation)
+	}
 	return p, nil
 }
 
@@ -54,13 +89,19 @@ func decodePicture(data []byte, part func(src image.Image) image.Image) (p *Pict
 	if err != nil {
 		return nil, 0, fmt.Errorf("decode picture: %w", err)
 	}
-	p = &Picture{Bits: 8, Profile: iccProfile(c, data)}
-	p.Image, err = pixels(c, data, func(src image.Image) (image.Image, error) { return part(src), p.describe(src) })
+	p = &Picture{Bits: 8, Profile: metadata.Profile(data)}
+	p.Image, err = pixels(c, data, func(src image.Image) image.Image {
+		p.describe(src)
+		return part(src)
+	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("decode picture: %w", err)
 	}
+	if i, ok := Finite(p.Image.Pix); !ok {
+		return nil, 0, fmt.Errorf("decode picture: sample %d is %v: %w", i, p.Image.Pix[i], ErrNotFinite)
+	}
 	p.Grey = slices.Equal(p.Image.Plane(0), p.Image.Plane(1)) && slices.Equal(p.Image.Plane(0), p.Image.Plane(2))
-	return p, exifOrientation(exifOf(c, data)), nil
+	return p, metadata.Orientation(data), nil
 }
 
 // ProbePicture reads the header only: width and height are those of the image that [DecodePicture] returns. Errors are those of
@@ -73,11 +114,11 @@ func ProbePicture(data []byte) (width, height int, err error) {
 func ProbeStored(data []byte) (width, height int, err error) { return probePicture(data, false) }
 
 func probePicture(data []byte, turned bool) (width, height int, err error) {
-	c, width, height, err := checkedHeader(data)
+	_, width, height, err = checkedHeader(data)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read picture header: %w", err)
 	}
-	if turned && Transposed(exifOrientation(exifOf(c, data))) {
+	if turned && Transposed(metadata.Orientation(data)) {
 		width, height = height, width
 	}
 	return width, height, nil
@@ -92,17 +133,29 @@ func checkedHeader(data []byte) (c codec, width, height int, err error) {
 }
 
 // describe notes the properties of decoded pixels.
-func (p *Picture) describe(src image.Image) error {
+func (p *Picture) describe(src image.Image) {
 	switch src.(type) {
 	case *image.Gray16, *image.RGBA64, *image.NRGBA64:
 		p.Bits = 16
+	case *tiff.Float:
+		p.Bits = 32
 	case *image.CMYK:
-		return fmt.Errorf("the picture is in CMYK; convert it to RGB first, as with ImageMagick: magick in.jpg -colorspace sRGB out.png: %w", ErrFormat)
+		p.CMYK = true
 	}
-	if o, ok := src.(interface{ Opaque() bool }); ok {
-		p.Alpha = !o.Opaque()
+	if o, ok := src.(interface{ Opaque() bool }); ok && !o.Opaque() {
+		p.Alpha = opacity(src)
 	}
-	return nil
+}
+
+// opacity returns the alpha of each pixel.
+func opacity(src image.Image) *Image {
+	b := src.Bounds()
+	out := New(1, b.Dy(), b.Dx())
+	for i := range out.Pix {
+		_, _, _, a := src.At(b.Min.X+i%out.Width, b.Min.Y+i/out.Width).RGBA()
+		out.Pix[i] = float32(a) / 0xffff
+	}
+	return out
 }
 
 // isAnimated reports whether a file is a WebP animation, by the flag of its extended header.

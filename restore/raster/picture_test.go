@@ -9,12 +9,15 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 )
 
@@ -75,7 +78,7 @@ func TestDecodePicture(t *testing.T) {
 	withProfile := slices.Concat(asJPEG.Bytes()[:2], []byte{0xff, 0xe2, 0, byte(2 + len(segment))}, segment, asJPEG.Bytes()[2:])
 	for name, c := range map[string]struct {
 		data  []byte
-		want  Picture // without the image
+		want  Picture // without the image and alpha
 		fits  bool
 		model color.Model // of the written file
 	}{
@@ -84,7 +87,7 @@ func TestDecodePicture(t *testing.T) {
 		"16 bits of grey":    {encodePNG(t, grey16), Picture{Grey: true, Bits: 16}, false, color.Gray16Model},
 		"16 bits":            {encodePNG(t, deep), Picture{Bits: 16}, false, color.RGBA64Model},
 		"TIFF of 16 bits":    {asTIFF.Bytes(), Picture{Bits: 16}, false, color.RGBA64Model},
-		"alpha":              {encodePNG(t, clear), Picture{Bits: 8, Alpha: true}, false, color.RGBAModel},
+		"alpha":              {encodePNG(t, clear), Picture{Bits: 8}, false, color.RGBAModel},
 		"profile":            {withChunk(encodePNG(t, colours()), iccChunk(t, rgb)), Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
 		"profile of a JPEG":  {withProfile, Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
 		"grey profile":       {withChunk(encodePNG(t, grey8), iccChunk(t, grey)), Picture{Grey: true, Bits: 8, Profile: grey}, true, color.GrayModel},
@@ -98,8 +101,8 @@ func TestDecodePicture(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if p.Grey != c.want.Grey || p.Bits != c.want.Bits || p.Alpha != c.want.Alpha || !bytes.Equal(p.Profile, c.want.Profile) || p.ProfileFits() != c.fits {
-			t.Errorf("%s: grey %v, %d bits, alpha %v, profile of %d bytes, fits %v", name, p.Grey, p.Bits, p.Alpha, len(p.Profile), p.ProfileFits())
+		if p.Grey != c.want.Grey || p.Bits != c.want.Bits || (p.Alpha != nil) != (name == "alpha") || !bytes.Equal(p.Profile, c.want.Profile) || p.ProfileFits() != c.fits {
+			t.Errorf("%s: grey %v, %d bits, alpha %v, profile of %d bytes, fits %v", name, p.Grey, p.Bits, p.Alpha != nil, len(p.Profile), p.ProfileFits())
 		}
 		file, err := EncodePicture(p.Image, *p)
 		if err != nil {
@@ -113,7 +116,7 @@ func TestDecodePicture(t *testing.T) {
 		if err != nil || c.fits != (len(again.Profile) > 0) || c.fits && !bytes.Equal(again.Profile, p.Profile) {
 			t.Errorf("%s: the written file: %v", name, err)
 		}
-		if name != "profile of a JPEG" && !slices.Equal(again.Image.Pix, p.Image.Pix) && !p.Alpha {
+		if name != "profile of a JPEG" && !slices.Equal(again.Image.Pix, p.Image.Pix) && p.Alpha == nil {
 			t.Errorf("%s: the written file has other pixels", name)
 		}
 	}
@@ -145,9 +148,6 @@ func TestRefusedPictures(t *testing.T) {
 	binary.BigEndian.PutUint32(huge[16:], 40_000)
 	binary.BigEndian.PutUint32(huge[20:], 40_000)
 	binary.BigEndian.PutUint32(huge[29:], crc32.ChecksumIEEE(huge[12:29]))
-	planes := encodeTIFF(t, colours())
-	at := bytes.Index(planes, []byte("\x1b\x01\x05\x00\x01")) // the vertical resolution, which becomes the tag of planes
-	copy(planes[at:], "\x1c\x01\x03\x00\x01\x00\x00\x00\x02\x00\x00\x00")
 	// Three black columns and five white ones, by Pillow with the compression group4.
 	fax, err := hex.DecodeString("49492a001000000026b7ffffe002002009000001030001000000080000000101030001000000080000000201030001000000" +
 		"0100000003010300010000000400000006010300010000000100000011010400010000000800000016010300010000000800" +
@@ -159,8 +159,9 @@ func TestRefusedPictures(t *testing.T) {
 		text string
 	}{
 		"fax":       {fax, ErrFormat, "compression of fax; save it with another one"},
-		"BigTIFF":   {[]byte("II+\x00\x08\x00\x00\x00"), ErrFormat, "BigTIFF; save it as a classic TIFF"},
-		"planes":    {planes, ErrFormat, "separate planes; save it with interleaved channels"},
+		"AVIF":      {[]byte("\x00\x00\x00\x1cftypavif\x00\x00\x00\x00"), ErrFormat, "AVIF picture; convert it first, as with: avifdec"},
+		"HEIC":      {[]byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00"), ErrFormat, "HEIC picture; convert it first, as with: heif-convert"},
+		"raw":       {[]byte("II*\x00\x10\x00\x00\x00CR\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00"), ErrFormat, "raw file of a camera; develop it first"},
 		"animation": {animation, ErrFormat, "animation"},
 		"huge":      {huge, ErrTooLarge, "40000x40000"},
 		"text":      {[]byte("text"), ErrFormat, "not a PNG"},
@@ -209,5 +210,59 @@ func TestExtendAndCrop(t *testing.T) {
 	}
 	if Crop(p.Image, 9, 9) != p.Image {
 		t.Error("cropped beyond its size")
+	}
+}
+
+// TestForms reads BMP, the first frame of GIF, CMYK, and TIFF of floating-point samples, by their content.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	var asBMP, asGIF bytes.Buffer
+	pixel := float32(level8(colours().NRGBAAt(1, 0).R))
+	must(t, bmp.Encode(&asBMP, colours()))
+	first, second := image.NewPaletted(image.Rect(0, 0, 6, 4), color.Palette{color.Black, color.White}), image.NewPaletted(image.Rect(0, 0, 6, 4), color.Palette{color.White})
+	first.Pix[7] = 1
+	must(t, gif.EncodeAll(&asGIF, &gif.GIF{Image: []*image.Paletted{first, second}, Delay: []int{0, 0}}))
+	for name, c := range map[string]struct {
+		data          []byte
+		width, height int
+		bits          int
+		grey, cmyk    bool
+		at            int
+		want          float32
+		near          float32
+	}{
+		"bmp":         {asBMP.Bytes(), 6, 4, 8, false, false, 1, pixel, 1e-6},
+		"gif":         {asGIF.Bytes(), 6, 4, 8, true, false, 7, 1, 0},
+		"float.tif":   {readFile(t, "../tiff/testdata/float.tif"), 20, 12, 32, true, false, 3*20 + 19, 2*(19./20+0.03) - 1, 1e-6},
+		"cmyk.tif":    {readFile(t, "../tiff/testdata/cmyk.tif"), 20, 12, 8, false, true, 5*20 + 7, 84./127.5 - 1, 1e-6},
+		"alpha.tif":   {readFile(t, "../tiff/testdata/alpha.tif"), 20, 12, 8, false, false, 0, 1, 0},
+		"grey16.tif":  {readFile(t, "../tiff/testdata/grey16.tif"), 20, 12, 16, true, false, 5*20 + 7, 21500/32767.5 - 1, 1e-6},
+		"jpeg.tif":    {readFile(t, "../tiff/testdata/jpeg.tif"), 20, 12, 8, false, false, 5*20 + 7, 84./127.5 - 1, 0.05},
+		"bigtiff.tif": {readFile(t, "../tiff/testdata/bigtiff.tif"), 20, 12, 8, false, false, 5*20 + 7, 84./127.5 - 1, 1e-6},
+	} {
+		p, err := DecodePicture(c.data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		w, h, err := ProbePicture(c.data)
+		if w != c.width || h != c.height || err != nil || p.Image.Width != w || p.Image.Height != h {
+			t.Errorf("%s: %d×%d, %v, decoded %d×%d", name, w, h, err, p.Image.Width, p.Image.Height)
+		}
+		if p.Bits != c.bits || p.Grey != c.grey || p.CMYK != c.cmyk || (p.Alpha != nil) != (name == "alpha.tif") {
+			t.Errorf("%s: %d bits, grey %v, CMYK %v, alpha %v", name, p.Bits, p.Grey, p.CMYK, p.Alpha != nil)
+		}
+		if got := p.Image.Pix[c.at]; max(got-c.want, c.want-got) > c.near {
+			t.Errorf("%s: value %d is %v, want %v", name, c.at, got, c.want)
+		}
+	}
+	if !IsLossy(readFile(t, "../tiff/testdata/jpeg.tif")) || IsLossy(readFile(t, "../tiff/testdata/lzw.tif")) {
+		t.Error("JPEG in TIFF is lossy, LZW is not")
+	}
+	nan := readFile(t, "../tiff/testdata/float.tif")
+	at := bytes.Index(nan, binary.LittleEndian.AppendUint32(nil, math.Float32bits(0.05))) // the second sample
+	binary.LittleEndian.PutUint32(nan[at:], math.Float32bits(float32(math.NaN())))
+	if _, err := DecodePicture(nan); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("NaN: %v", err)
 	}
 }

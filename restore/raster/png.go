@@ -1,32 +1,30 @@
 package raster
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"image"
 	"math"
 
-	"github.com/klauspost/compress/zlib"
+	"ddiff/restore/raster/metadata"
 )
 
 // EncodePicture encodes an image of three channels as a PNG file with the properties of a picture: 16 bits per sample, its
 // profile if [Picture.ProfileFits], and one channel if it is grey, of which the first is taken, and has no RGB profile. Errors
 // are those of [EncodePNG].
 func EncodePicture(img *Image, p Picture) ([]byte, error) {
-	if p.Grey && p.colourSpace() != spaceRGB {
+	if p.Grey && !p.HasRGBProfile() {
 		img = &Image{Channels: 1, Height: img.Height, Width: img.Width, Pix: img.Plane(0)}
 	}
 	bits := 8
-	if p.Bits == 16 {
+	if p.Bits > 8 {
 		bits = 16
 	}
 	file, err := encodeSamples(img, bits)
 	if err != nil || !p.ProfileFits() {
 		return file, err
 	}
-	return insertProfile(file, p.Profile)
+	return metadata.Metadata{Profile: p.Profile}.Insert(file, img.Width, img.Height, false)
 }
 
 // The colour spaces of profiles.
@@ -50,18 +48,6 @@ func (p Picture) ProfileFits() bool {
 	return space == spaceRGB || space == spaceGrey && p.Grey
 }
 
-// insertProfile inserts the chunk iCCP behind the header of a PNG file.
-func insertProfile(file, profile []byte) ([]byte, error) {
-	var body bytes.Buffer
-	body.WriteString("ICC profile\x00\x00")
-	w := zlib.NewWriter(&body)
-	_, err := w.Write(profile)
-	if err := errors.Join(err, w.Close()); err != nil {
-		return nil, fmt.Errorf("encode PNG: compress the profile: %w", err)
-	}
-	return insertChunk(file, "iCCP", body.String(), func(pngChunk) bool { return false })
-}
-
 // EncodePNG encodes an image of one (grey) or three (RGB) channels with 8 bits per sample, rounded by [To8]. Equal images
 // give equal bytes. Values outside [-1, 1] are clamped. Errors are [ErrNotFinite] and [ErrShape].
 func EncodePNG(img *Image) ([]byte, error) { return encodeSamples(img, 8) }
@@ -76,7 +62,7 @@ func encodeSamples(img *Image, bits int) ([]byte, error) {
 		for c := range img.Channels {
 			for x, v := range img.Plane(c)[y*img.Width:][:img.Width] {
 				if at := x*img.Channels + c; bits == 16 {
-					binary.BigEndian.PutUint16(row[2*at:], to16(v))
+					binary.BigEndian.PutUint16(row[2*at:], To16(v))
 				} else {
 					row[at] = To8(v)
 				}
@@ -96,8 +82,8 @@ func EncodeOpaque(img *image.RGBA) ([]byte, error) {
 	})
 }
 
-// to16 maps v in [-1, 1] to 0..65535 as [To8] does to 0..255. To8 of the 16-bit sample is To8 of v.
-func to16(v float32) uint16 {
+// To16 maps v in [-1, 1] to 0..65535 as [To8] does to 0..255. To8 of the 16-bit sample is To8 of v.
+func To16(v float32) uint16 {
 	return uint16(math.Round(min(1, max(-1, float64(v)))*32767.5 + 32767.5))
 }
 
@@ -114,3 +100,6 @@ func checkEncodable(img *Image) error {
 	}
 	return nil
 }
+
+// HasRGBProfile reports whether the file has a profile for red, green and blue.
+func (p Picture) HasRGBProfile() bool { return p.colourSpace() == spaceRGB }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/zlib"
+
+	"ddiff/restore/raster/container"
 )
 
 // pngForm is the form of a PNG file without alpha. Its encoder is several times as fast as that of the standard library, which tries five filters for
@@ -63,10 +65,10 @@ func (f pngForm) encode(row func(y int, row []byte)) ([]byte, error) {
 	header = binary.BigEndian.AppendUint32(header, uint32(f.height))
 	header = append(header, byte(f.bits), colour, 0, 0, 0)
 	out := make([]byte, 0, body.Len()+64)
-	out = append(out, pngMagic...)
-	out = appendChunk(out, "IHDR", string(header))
-	out = appendChunk(out, "IDAT", body.String())
-	return appendChunk(out, "IEND", ""), nil
+	out = append(out, container.PNGMagic...)
+	out = container.AppendPNG(out, container.PNGChunk{Kind: "IHDR", Data: header})
+	out = container.AppendPNG(out, container.PNGChunk{Kind: "IDAT", Data: body.Bytes()})
+	return container.AppendPNG(out, container.PNGChunk{Kind: "IEND"}), nil
 }
 
 // filterPaeth writes the differences of a row and its predictions by the filter of Paeth, and returns how many are equal to the one before. The

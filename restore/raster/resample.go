@@ -1,6 +1,9 @@
 package raster
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // axis is the resampling of one side from in samples to out, of which n are computed, starting at from.
 type axis struct {
@@ -114,4 +117,15 @@ func resampleDown(img *Image, a axis) *Image {
 		}
 	}
 	return out
+}
+
+// Scale returns an image of w by h pixels, with the filter of [Fit]. [ErrShape]: a size is not positive.
+func Scale(img *Image, w, h int) (*Image, error) {
+	if err := img.Validate(); err != nil {
+		return nil, fmt.Errorf("scale image: %w", err)
+	}
+	if w < 1 || h < 1 {
+		return nil, fmt.Errorf("scale image: %dx%d pixels, both must be positive: %w", w, h, ErrShape)
+	}
+	return resample(img, axis{in: img.Width, out: w, n: w}, axis{in: img.Height, out: h, n: h}), nil
 }

@@ -24,7 +24,7 @@ func TestSniff(t *testing.T) {
 			t.Errorf("%s of unknown size: %v", name, err)
 		}
 	}
-	for text, want := range map[string]error{"": ErrTruncated, "\x89P": ErrTruncated, "GIF89a": ErrFormat, "\x00": ErrFormat} {
+	for text, want := range map[string]error{"": ErrTruncated, "\x89P": ErrTruncated, "GIF8": ErrTruncated, "\x00": ErrFormat} {
 		_, _, _, probe := Probe([]byte(text))
 		if err := Sniff([]byte(text), int64(len(text))); !errors.Is(err, want) || err.Error() != probe.Error() {
 			t.Errorf("%q: %v, want %v", text, err, probe)

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ddiff/restore/raster/container"
 )
 
 // picture returns a small PNG file.
@@ -39,9 +41,9 @@ func withText(t testing.TB, file []byte, keyword, text string) []byte {
 func kinds(t *testing.T, file []byte) []string {
 	t.Helper()
 	var out []string
-	for c, err := range pngChunks(file) {
+	for c, err := range container.PNGChunks(file) {
 		must(t, err)
-		out = append(out, c.kind)
+		out = append(out, c.Kind)
 	}
 	return out
 }
@@ -151,14 +153,14 @@ func TestPNGTextHostile(t *testing.T) {
 	end := validChunk("IEND", "")
 	body := "ddiff\x00\x00\x00\x00\x00text"
 	good := validChunk("iTXt", body)
-	if text, found, err := PNGText([]byte(pngMagic+header+good+end), "ddiff"); text != "text" || !found || err != nil {
+	if text, found, err := PNGText([]byte(container.PNGMagic+header+good+end), "ddiff"); text != "text" || !found || err != nil {
 		t.Fatalf("the sound file: %q, %v, %v", text, found, err)
 	}
 	// Other programs write language and translated keyword, and a chunk at the end.
-	if text, found, err := PNGText([]byte(pngMagic+header+validChunk("iTXt", "ddiff\x00\x00\x00de\x00wort\x00text")+end+"rest"), "ddiff"); text != "text" || !found || err != nil {
+	if text, found, err := PNGText([]byte(container.PNGMagic+header+validChunk("iTXt", "ddiff\x00\x00\x00de\x00wort\x00text")+end+"rest"), "ddiff"); text != "text" || !found || err != nil {
 		t.Errorf("with a language: %q, %v, %v", text, found, err)
 	}
-	if _, err := SetPNGText([]byte(pngMagic+header+good), "ddiff", "x"); !errors.Is(err, ErrTruncated) {
+	if _, err := SetPNGText([]byte(container.PNGMagic+header+good), "ddiff", "x"); !errors.Is(err, ErrTruncated) {
 		t.Errorf("writing to a truncated file: error %v", err)
 	}
 	for _, c := range []struct {
@@ -168,21 +170,21 @@ func TestPNGTextHostile(t *testing.T) {
 	}{
 		{"empty", "", ErrFormat, "not a PNG file"},
 		{"other file", "GIF89a", ErrFormat, "not a PNG file"},
-		{"nothing but the signature", pngMagic, ErrTruncated, "ends before IEND"},
-		{"no header", pngMagic + good + end, ErrFormat, `begins with the chunk "iTXt"`},
-		{"two headers", pngMagic + header + header + good + end, ErrFormat, "second header"},
-		{"no end", pngMagic + header + good, ErrTruncated, "ends before IEND"},
-		{"cut in a chunk", pngMagic + header + good[:len(good)-5], ErrTruncated, `in the chunk "iTXt" of 14 bytes`},
-		{"cut in a length", pngMagic + header + good + "\x00\x00", ErrTruncated, "ends before IEND"},
-		{"huge length", pngMagic + header + chunk(0xffffffff, "iTXt", body, 0) + end, ErrTruncated, "of 4294967295 bytes"},
-		{"length over the end", pngMagic + header + chunk(uint32(len(body)+len(end)+1), "iTXt", body, 0) + end, ErrTruncated, `in the chunk "iTXt"`},
-		{"wrong checksum", pngMagic + header + chunk(uint32(len(body)), "iTXt", body, 1) + end, ErrFormat, `checksum of the chunk "iTXt" is wrong`},
-		{"wrong checksum elsewhere", pngMagic + header + good + chunk(1, "IDAT", "x", 1) + end, ErrFormat, `checksum of the chunk "IDAT" is wrong`},
-		{"two texts", pngMagic + header + good + good + end, ErrFormat, "two chunks"},
-		{"only a keyword", pngMagic + header + validChunk("iTXt", "ddiff\x00") + end, ErrFormat, "compressed, or its chunk ends before it"},
-		{"no language", pngMagic + header + validChunk("iTXt", "ddiff\x00\x00\x00text") + end, ErrFormat, "compressed, or its chunk ends before it"},
-		{"no translated keyword", pngMagic + header + validChunk("iTXt", "ddiff\x00\x00\x00\x00text") + end, ErrFormat, "compressed, or its chunk ends before it"},
-		{"compressed", pngMagic + header + validChunk("iTXt", "ddiff\x00\x01\x00\x00\x00text") + end, ErrFormat, "compressed, or its chunk ends before it"},
+		{"nothing but the signature", container.PNGMagic, ErrTruncated, "ends before IEND"},
+		{"no header", container.PNGMagic + good + end, ErrFormat, `begins with the chunk "iTXt"`},
+		{"two headers", container.PNGMagic + header + header + good + end, ErrFormat, "second header"},
+		{"no end", container.PNGMagic + header + good, ErrTruncated, "ends before IEND"},
+		{"cut in a chunk", container.PNGMagic + header + good[:len(good)-5], ErrTruncated, `in the chunk "iTXt" of 14 bytes`},
+		{"cut in a length", container.PNGMagic + header + good + "\x00\x00", ErrTruncated, "ends before IEND"},
+		{"huge length", container.PNGMagic + header + chunk(0xffffffff, "iTXt", body, 0) + end, ErrTruncated, "of 4294967295 bytes"},
+		{"length over the end", container.PNGMagic + header + chunk(uint32(len(body)+len(end)+1), "iTXt", body, 0) + end, ErrTruncated, `in the chunk "iTXt"`},
+		{"wrong checksum", container.PNGMagic + header + chunk(uint32(len(body)), "iTXt", body, 1) + end, ErrFormat, `checksum of the chunk "iTXt" is wrong`},
+		{"wrong checksum elsewhere", container.PNGMagic + header + good + chunk(1, "IDAT", "x", 1) + end, ErrFormat, `checksum of the chunk "IDAT" is wrong`},
+		{"two texts", container.PNGMagic + header + good + good + end, ErrFormat, "two chunks"},
+		{"only a keyword", container.PNGMagic + header + validChunk("iTXt", "ddiff\x00") + end, ErrFormat, "compressed, or its chunk ends before it"},
+		{"no language", container.PNGMagic + header + validChunk("iTXt", "ddiff\x00\x00\x00text") + end, ErrFormat, "compressed, or its chunk ends before it"},
+		{"no translated keyword", container.PNGMagic + header + validChunk("iTXt", "ddiff\x00\x00\x00\x00text") + end, ErrFormat, "compressed, or its chunk ends before it"},
+		{"compressed", container.PNGMagic + header + validChunk("iTXt", "ddiff\x00\x01\x00\x00\x00text") + end, ErrFormat, "compressed, or its chunk ends before it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -234,8 +236,8 @@ func FuzzPNGText(f *testing.F) {
 	f.Add(file)
 	f.Add(withText(f, file, "ddiff", `{"schema":1}`))
 	f.Add(withText(f, withText(f, file, "other", "x"), "ddiff", "grün"))
-	f.Add([]byte(pngMagic + validChunk("IHDR", "") + validChunk("iTXt", "ddiff\x00\x00\x00\x00") + validChunk("IEND", "")))
-	f.Add([]byte(pngMagic + chunk(0xfffffff0, "IHDR", "x", 0)))
+	f.Add([]byte(container.PNGMagic + validChunk("IHDR", "") + validChunk("iTXt", "ddiff\x00\x00\x00\x00") + validChunk("IEND", "")))
+	f.Add([]byte(container.PNGMagic + chunk(0xfffffff0, "IHDR", "x", 0)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		text, found, err := PNGText(data, "ddiff")
 		if err != nil {

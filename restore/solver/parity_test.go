@@ -14,6 +14,7 @@ import (
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -139,7 +140,10 @@ func (c parityCase) draw(t *testing.T, op *operator.Operator) []float32 {
 			continue
 		}
 		if err == nil {
-			d, err = operator.ReadDraw(name, data)
+			var f *drawfile.File
+			f, err = drawfile.Read(name, data)
+			must(t, err)
+			d = f.Draw
 		}
 		must(t, err)
 	}

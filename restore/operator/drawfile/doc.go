@@ -1,0 +1,3 @@
+// Package drawfile reads masks and kernels as people draw and store them: pictures with soft edges, transparent layers or exchanged colours, arrays with
+// an even side, kernels in a frame. It repairs what has one sensible meaning and says so, and doubts what has not.
+package drawfile

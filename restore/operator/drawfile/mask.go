@@ -1,0 +1,183 @@
+package drawfile
+
+import (
+	"fmt"
+
+	"ddiff/restore/raster"
+)
+
+// The bounds of masks, with levels from 0, black, to 1.
+const (
+	// black and white bound the levels of soft edges. In a file compressed with loss edges overshoot.
+	black      = 0.1
+	white      = 0.97
+	whiteLossy = 0.9
+	// photographShare is the share of pixels, neither black nor white, from which a mask is a photograph. Strokes with soft edges have less.
+	photographShare = 1. / 8
+	// colourful is the difference of colours, and colourShare the share of pixels with it, from which a mask is no black-and-white picture.
+	colourful   = 0.3
+	colourShare = 0.001
+	// clearShare is the share of transparent pixels from which they are drawn on purpose.
+	clearShare = 0.001
+	// fewLevels is the largest level, in 255ths, of labels that look black.
+	fewLevels = 16
+	// mostLost is the share of lost pixels, and widestLost the side of the widest hole in parts of the shorter side, with leastHole pixels, from which a mask
+	// is probably inverted.
+	mostLost   = 0.5
+	widestLost = 1. / 4
+	leastHole  = 16
+)
+
+// readMask reads a mask from a picture.
+func (f *File) readMask(p *raster.Picture, lossy bool) error {
+	n := p.Image.Height * p.Image.Width
+	levels := make([]float64, n)
+	grey, coloured := 0, 0
+	for i := range n {
+		lo, hi := 1.0, 0.0
+		for c := range 3 {
+			v := float64(p.Image.Plane(c)[i]+1) / 2
+			lo, hi = min(lo, v), max(hi, v)
+			levels[i] += v / 3
+		}
+		if levels[i] > black && levels[i] < 1-black {
+			grey++
+		}
+		if hi-lo > colourful {
+			coloured++
+		}
+	}
+	if f.readOpacity(p, levels, grey) {
+		f.doubtMask()
+		return nil
+	}
+	share := float64(grey) / float64(n)
+	if share > photographShare || float64(coloured) > colourShare*float64(n) {
+		what := fmt.Sprintf("%.0f %% of its pixels are neither black nor white, as in a photograph", 100*share)
+		if share <= photographShare {
+			what = fmt.Sprintf("%d of its pixels have a colour", coloured)
+		}
+		f.Doubt = "it is no black-and-white picture: " + what + "; in a white picture of the same size paint the lost pixels black, or erase them in a copy of the photograph, so that they are transparent"
+	}
+	if f.readLabels(levels) {
+		f.doubtMask()
+		return nil
+	}
+	limit := white
+	if lossy {
+		limit = whiteLossy
+	}
+	soft := 0
+	f.Draw.Data = make([]float32, n)
+	for i, v := range levels {
+		if v >= limit {
+			f.Draw.Data[i] = 1
+		} else if v > 1-limit {
+			soft++
+		}
+	}
+	if soft > 0 && f.Doubt == "" {
+		f.note("it has soft edges, %.2g %% of its pixels: every pixel that is not white counts as lost", 100*float64(soft)/float64(n))
+	}
+	f.doubtMask()
+	return nil
+}
+
+// readOpacity reads a mask that is drawn with transparency: lost pixels that were erased, or strokes on a transparent layer. It reports whether the
+// transparency decides.
+func (f *File) readOpacity(p *raster.Picture, levels []float64, grey int) bool {
+	if p.Alpha == nil {
+		return false
+	}
+	const half = 0.5
+	clear, dark := 0, 0
+	for i, a := range p.Alpha.Pix {
+		if a < half {
+			clear++
+		} else if levels[i] < half {
+			dark++
+		}
+	}
+	n := len(levels)
+	if float64(clear) < clearShare*float64(n) {
+		return false
+	}
+	photograph := float64(grey) > photographShare*float64(n-clear)
+	if dark > 0 && !photograph {
+		return false // black strokes: over white they are a mask
+	}
+	f.Draw.Data = make([]float32, n)
+	erased := photograph || 2*clear <= n
+	for i, a := range p.Alpha.Pix {
+		// A pixel that is transparent in part belongs to the lost ones.
+		if erased && a >= white || !erased && a <= 1-white {
+			f.Draw.Data[i] = 1
+		}
+	}
+	if erased {
+		f.note("its transparent pixels, %.2g %%, count as lost", 100*float64(clear)/float64(n))
+	} else {
+		f.note("the strokes on its transparent layer, %.2g %% of the pixels, count as lost", 100*float64(n-clear)/float64(n))
+	}
+	return true
+}
+
+// readLabels reads a mask whose levels are 0 and 1 of 255, or the like, as one of zeros and ones. More labels are doubted.
+func (f *File) readLabels(levels []float64) bool {
+	seen := map[float64]bool{}
+	top := 0.0
+	for _, v := range levels {
+		if v*255 > fewLevels+0.5 {
+			return false
+		}
+		if seen[v], top = true, max(top, v); len(seen) > fewLevels {
+			return false
+		}
+	}
+	if top == 0 {
+		return false // black alone, which the operator refuses
+	}
+	f.Draw.Data = make([]float32, len(levels))
+	for i, v := range levels {
+		if v == top {
+			f.Draw.Data[i] = 1
+		}
+	}
+	if f.note("its levels are 0 and %.0f of 255: %.0f counts as white, observed", 255*top, 255*top); len(seen) > 2 {
+		f.Notes = nil
+		f.Doubt = fmt.Sprintf("it has %d levels from 0 to %.0f of 255, as labels have; make the lost pixels black and all others white", len(seen), 255*top)
+	}
+	return true
+}
+
+// doubtMask doubts a mask that drops more than it leaves, and that in one piece: scattered pixels are dropped on purpose.
+func (f *File) doubtMask() {
+	lost := 0
+	for _, v := range f.Draw.Data {
+		if v == 0 {
+			lost++
+		}
+	}
+	h, w := f.Draw.Dims[0], f.Draw.Dims[1]
+	share, hole := float64(lost)/float64(max(1, h*w)), WidestHole(f.Draw.Data, w)
+	if f.Doubt == "" && lost < h*w && share > mostLost && hole >= leastHole && float64(hole) > widestLost*float64(min(h, w)) {
+		f.Doubt = fmt.Sprintf("it drops %.0f %% of the pixels, among them a square of %d×%d: white is observed and black is lost; is it inverted?", 100*share, hole, hole)
+	}
+}
+
+// WidestHole returns the side of the largest square that a mask drops. Each element of sides is that of the largest square whose lower right corner is there.
+func WidestHole(mask []float32, width int) int {
+	sides, widest := make([]int, len(mask)), 0
+	for i, v := range mask {
+		switch {
+		case v != 0:
+			continue
+		case i < width || i%width == 0:
+			sides[i] = 1
+		default:
+			sides[i] = 1 + min(sides[i-1], sides[i-width], sides[i-width-1])
+		}
+		widest = max(widest, sides[i])
+	}
+	return widest
+}

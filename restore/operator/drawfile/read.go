@@ -1,0 +1,141 @@
+package drawfile
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+)
+
+// The names of draws.
+const (
+	Mask   = "mask"
+	Kernel = "kernel"
+)
+
+// File is what a file contains.
+type File struct {
+	Draw *operator.Draw
+	// Notes say what was repaired, each in a clause for people.
+	Notes []string
+	// Doubt says why the file is probably not what it was given as, with the remedy. Empty: there is no doubt.
+	Doubt string
+}
+
+func (f *File) note(format string, args ...any) {
+	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
+}
+
+// Read decodes a mask or a kernel from a picture, or from an array in .npy or .npz. Errors wrap those of package raster and [operator.ErrParam].
+//
+// A mask gets 1 where a pixel is observed and 0 where it is lost. A kernel gets the sum 1 if it is a picture, and odd sides.
+func Read(name string, data []byte) (*File, error) {
+	data, err := unpack(name, data)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Draw: &operator.Draw{Name: name}}
+	if raster.IsNPY(data) {
+		return f, f.readArray(data)
+	}
+	p, err := raster.DecodePicture(data)
+	if err != nil {
+		return nil, err
+	}
+	f.Draw.Dims = []int{p.Image.Height, p.Image.Width}
+	if name == Mask {
+		return f, f.readMask(p, raster.IsLossy(data))
+	}
+	return f, f.readKernel(p)
+}
+
+// readArray reads an array. Leading dimensions of length 1 are dropped.
+func (f *File) readArray(data []byte) error {
+	a, err := raster.DecodeNPY(data)
+	if err != nil {
+		return err
+	}
+	for len(a.Shape) > 2 && a.Shape[0] == 1 {
+		a.Shape = a.Shape[1:]
+	}
+	f.Draw.Dims, f.Draw.Data = a.Shape, a.Data
+	if len(a.Shape) != 2 {
+		return nil // the operator refuses it
+	}
+	if f.Draw.Name == Mask {
+		f.unscale()
+		f.doubtMask()
+		return nil
+	}
+	if looksInverted(f.Draw) {
+		f.Doubt = "most of the kernel is bright, and its border is; a kernel is bright where the light went; is it inverted?"
+	}
+	f.crop()
+	f.square()
+	return nil
+}
+
+// unscale reads a mask of zeros and one other number, such as 255, as one of zeros and ones.
+func (f *File) unscale() {
+	top := slices.Max(f.Draw.Data)
+	if !(top > 1) || math.IsInf(float64(top), 0) || slices.ContainsFunc(f.Draw.Data, func(v float32) bool { return v != 0 && v != top }) {
+		return // the operator refuses other values
+	}
+	for i, v := range f.Draw.Data {
+		f.Draw.Data[i] = v / top
+	}
+	f.note("its values are 0 and %g: %g counts as 1, observed", top, top)
+}
+
+// maxUnpacked is the largest number of bytes of an array in an archive.
+const maxUnpacked = 256 << 20
+
+// unpack returns the array of a .npz archive, and other files as they are. Files of MATLAB have an error with the command that converts them.
+func unpack(name string, data []byte) ([]byte, error) {
+	switch {
+	case bytes.HasPrefix(data, []byte("MATLAB ")), bytes.HasPrefix(data, []byte("\x89HDF\r\n")):
+		return nil, fmt.Errorf("it is a file of MATLAB; save its array as .npy, as with: python3 -c \"import scipy.io, numpy; numpy.save('%s.npy', scipy.io.loadmat('FILE.mat')['NAME'])\": %w", name, raster.ErrFormat)
+	case !bytes.HasPrefix(data, []byte("PK\x03\x04")):
+		return data, nil
+	}
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, fmt.Errorf("read the archive: %w: %w", err, raster.ErrFormat)
+	}
+	var names []string
+	var found *zip.File
+	for _, file := range z.File {
+		array, ok := strings.CutSuffix(file.Name, ".npy")
+		if !ok {
+			continue
+		}
+		if names = append(names, array); array == name || found == nil {
+			found = file
+		}
+	}
+	if found == nil || len(names) > 1 && found.Name != name+".npy" {
+		return nil, fmt.Errorf("the archive has the arrays %q; give one of them as .npy, or name it %s: %w", names, name, raster.ErrFormat)
+	}
+	r, err := found.Open()
+	if err != nil {
+		return nil, fmt.Errorf("read the archive: %w: %w", err, raster.ErrFormat)
+	}
+	defer r.Close() //nolint:errcheck // it reads memory
+	out, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("read the archive: %w", raster.ErrTruncated)
+	case err != nil:
+		return nil, fmt.Errorf("read the archive: %w: %w", err, raster.ErrFormat)
+	case len(out) > maxUnpacked:
+		return nil, fmt.Errorf("its array has more than %d bytes: %w", maxUnpacked, raster.ErrTooLarge)
+	}
+	return out, nil
+}
