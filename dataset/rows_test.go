@@ -89,7 +89,7 @@ line-6 =   0 0 ! list.csv:6: image: not an address: scheme "ftp" is not supporte
 line-7 =   0 0 ! list.csv:7: image: not an address: URL contains credentials; set them in the environment
 g = http://example.org/g.png  0 0 ! list.csv:8: image: refused: http:// is not encrypted; use https://, or --allow-http
 h = https://127.0.0.1/h.png  0 0 ! list.csv:9: image: refused: 127.0.0.1 is not a public address; allow its network with --allow-network
-notes = s3://bucket/notes.md  0 0 ! list.csv:10: image: "notes.md" is not a supported image, want a file that ends in png, jpg, jpeg, tif, tiff, webp
+notes = s3://bucket/notes.md  0 0 ! list.csv:10: image: "notes.md" is not a supported image, want a file that ends in png, jpg, jpeg, jpe, jfif, tif, tiff, webp, bmp, gif
 a-2 = /a.png  0 0 ! list.csv:11: sha256: "ab" is not a SHA-256, want 64 hexadecimal digits
 a-3 = /a.png  8 0 ! list.csv:12: has only one of width and height; give both or none
 i = tar+https://example.org/s.tar#name=i.png&offset=512&size=9  0 0

@@ -131,6 +131,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.Image = source(row.Image, probe.ImageSHA256)
 	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
 	it.MeasurementRange = e.spec.Dataset.MeasurementRange
+	it.KeepObserved = e.spec.KeepObserved && e.Known.Inputs[p.task.Name] == "mask"
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
 	if file := p.task.Operator; file != "" {

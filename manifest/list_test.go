@@ -70,7 +70,7 @@ func TestListRowErrors(t *testing.T) {
 	for _, tc := range []struct{ name, list, row, want string }{
 		{"missing file", "l.csv", "no.png,,,", `l.csv:3: image: "no.png": no such file or directory`},
 		{"directory", "l.csv", "dir.png,,,", `l.csv:3: image: "dir.png": not a regular file but a directory`},
-		{"not an image", "l.csv", "y.npy,,,", `l.csv:3: image: "y.npy" is not a supported image, want a file that ends in png, jpg, jpeg, tif, tiff, webp`},
+		{"not an image", "l.csv", "y.npy,,,", `l.csv:3: image: "y.npy" is not a supported image, want a file that ends in png, jpg, jpeg, jpe, jfif, tif, tiff, webp, bmp, gif`},
 		{"device", "l.csv", ",,,/dev/null", `l.csv:3: mask: "/dev/null": not a regular file but a device`},
 		{"neither", "l.csv", ",0.1,1,", "l.csv:3: has neither image nor measurement; give one of them"},
 		{"sigma in words", "l.csv", "a.png,little,,", `l.csv:3: sigma: "little" is not a finite number, and not auto`},
@@ -86,7 +86,7 @@ func TestListRowErrors(t *testing.T) {
 		{"number for a text", "l.jsonl", `{"image": 5}`, "l.jsonl:3: image: want text in quotes"},
 		{"object for a text", "l.jsonl", `{"image": {"path": "a.png"}}`, "l.jsonl:3: image: want text in quotes"},
 		{"number too large", "l.jsonl", `{"image": "a.png", "param.x": 1e999}`, `l.jsonl:3: param.x: "1e999" is not a finite number`},
-		{"measurement", "l.jsonl", `{"measurement": "l.jsonl"}`, `l.jsonl:3: measurement: "l.jsonl" is not a stored measurement, want a .npy file or a picture (png, jpg, jpeg, tif, tiff, webp)`},
+		{"measurement", "l.jsonl", `{"measurement": "l.jsonl"}`, `l.jsonl:3: measurement: "l.jsonl" is not a stored measurement, want a .npy file or a picture (png, jpg, jpeg, jpe, jfif, tif, tiff, webp, bmp, gif)`},
 		{"kernel", "l.jsonl", `{"image": "a.png", "kernel": "no.npy"}`, `l.jsonl:3: kernel: "no.npy": no such file or directory`},
 		{"empty name", "l.jsonl", `{"image": "a.png", "name": " "}`, "l.jsonl:3: name: is empty; give a name or leave it out"},
 		{"long name", "l.jsonl", `{"image": "a.png", "name": "` + strings.Repeat("é", 101) + `"}`, "l.jsonl:3: name: is longer than 100 characters"},

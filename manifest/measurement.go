@@ -8,8 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"ddiff/internal/redact"
 )
 
 // checkRange returns an error for values that are not finite or not in order.
@@ -131,14 +129,11 @@ func (s *Spec) unusedRange(cause error) *FieldError {
 
 // checkMeasurementRange returns an error for a row whose measurement the range of the dataset does not describe.
 func (e *Expander) checkMeasurementRange(row Row, task string) error {
-	name := redact.Address(row.Measurement)
 	switch reason := e.Known.Unranged[task]; {
 	case e.spec.Dataset.MeasurementRange == nil:
 		return nil
 	case row.Measurement == "":
-		return e.spec.unusedRange(errors.New("it is for .npy measurements, and the row has no measurement"))
-	case IsImage(name):
-		return e.spec.unusedRange(fmt.Errorf("it is for .npy measurements, and the row's measurement %s is a picture, in which black is -1 and white is 1", path.Base(name)))
+		return e.spec.unusedRange(errors.New("it is for measurements, and the row has none"))
 	case reason != "":
 		return e.spec.unusedRange(fmt.Errorf("task %s does not use it: %s", task, reason))
 	}

@@ -12,8 +12,8 @@ func TestUnusedMeasurementRange(t *testing.T) {
 	for _, c := range []struct{ name, measurement, task, override, want string }{
 		{"array", "/y/a.npy", "hdr", "", ""},
 		{"address without a kind", "https://h/y", "hdr", "", ""},
-		{"picture", "https://h/b.png?key=secret", "hdr", "", "dataset.measurement_range: it is for .npy measurements, and the row's measurement b.png is a picture, in which black is -1 and white is 1; remove it"},
-		{"simulated", "", "hdr", "", "dataset.measurement_range: it is for .npy measurements, and the row has no measurement; remove it"},
+		{"picture", "https://h/b.png?key=secret", "hdr", "", ""},
+		{"simulated", "", "hdr", "", "dataset.measurement_range: it is for measurements, and the row has none; remove it"},
 		{"moduli", "/y/a.npy", "moduli", "", "dataset.measurement_range: task moduli does not use it: no black; remove it"},
 		{"flag", "", "hdr", "--measurement-range", "--measurement-range: it is for"},
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 // imageExtensions holds the extensions of images, in lower case.
-var imageExtensions = []string{".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"}
+var imageExtensions = []string{".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".tif", ".tiff", ".webp", ".bmp", ".gif"}
 
 // Row is one entry of a dataset. Its files are not decoded.
 type Row struct {

@@ -150,7 +150,7 @@ func TestDatasetErrors(t *testing.T) {
 		"long.csv":      "image\n" + strings.Repeat("x", maxListLine+1) + "\n",
 		"nothing.jsonl": "\n",
 	})
-	kinds := "png, jpg, jpeg, tif, tiff, webp"
+	kinds := "png, jpg, jpeg, jpe, jfif, tif, tiff, webp, bmp, gif"
 	for _, tc := range []struct {
 		path, want string
 		recursive  bool

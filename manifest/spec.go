@@ -124,6 +124,8 @@ type Spec struct {
 	// Split divides the images into those on which settings are chosen and those on which they are reported. Nil: no
 	// division.
 	Split *Split `json:"split,omitempty"`
+	// KeepObserved puts the observed pixels of measurements with a mask into the restored images. Default: false.
+	KeepObserved bool `json:"keep_observed,omitempty"`
 	// Unclipped also stores restored images that are neither clipped nor rounded, as [FileUnclipped]. Default: false.
 	Unclipped bool `json:"unclipped,omitempty"`
 	// Attempts is the number of attempts before an item is dead, 1..100. Default: 3.
@@ -161,7 +163,7 @@ type Dataset struct {
 	Recursive bool `json:"recursive"`
 	// Measurements: the files of the dataset are measurements, .npy arrays of a directory too, and no images. Default: false.
 	Measurements bool `json:"measurements,omitempty"`
-	// MeasurementRange has the values of black and white in the .npy measurements of the dataset. Nil: those of the operators.
+	// MeasurementRange has the values of black and white in the measurements of the dataset. Nil: those of the operators.
 	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
 	// Mask and Kernel are files, relative to the campaign file, for rows without a mask or kernel of their own.
 	Mask   string `json:"mask,omitempty"`

@@ -150,11 +150,11 @@ func badPictures(t *testing.T) []badInput {
 	add("not a picture", 2, 0, []string{"x.txt: neither a picture nor a .npy file"}, "x.txt", "--task", "hdr")
 	add("folder without pictures", 2, 0, []string{"no picture found"}, "sub", "--task", "hdr")
 	add("range in the wrong order", 2, 0, []string{"--measurement-range", "is no range"}, "a.png", "--task", "hdr", "--measurement-range", "255,0")
-	add("range of a picture", 3, 1, []string{"failed: a.png (hdr)", "it is a picture, in which black is -1 and white is 1", "remove --measurement-range"},
-		"a.png", "--task", "hdr", "--measurement-range", "0,255")
+	add("range of a picture", 3, 1, []string{"failed: a.png (hdr)", "after black and white at the numbers 0 and 2 of the file; correct --measurement-range"},
+		"a.png", "--task", "hdr", "--measurement-range", "0,2")
 	add("range of moduli", 2, 0, []string{"--measurement-range: task phase_retrieval does not use it", "has the values of A(x); remove it"}, "even3.npy", "--task", "phase_retrieval", "--measurement-range", "0,255")
 	list := map[string][]byte{"l.csv": []byte("image,task\na.png,hdr\n"), "a.png": grey(16), "blur.onnx": read(t, learnedBlur)}
-	all = append(all, failing("list/range of a simulated row", list, []string{"a (hdr): task hdr, method ddiff: --measurement-range: it is for .npy measurements, and the row has no measurement; remove it"},
+	all = append(all, failing("list/range of a simulated row", list, []string{"a (hdr): task hdr, method ddiff: --measurement-range: it is for measurements, and the row has none; remove it"},
 		"--images", "l.csv", "--task", "hdr", "--measurement-range", "0,255"))
 	list = maps.Clone(list)
 	list["l.csv"], list["dark.npy"] = []byte("image,mask\na.png,dark.npy\n"), array(t, 0, 1, 16, 16)

@@ -80,7 +80,7 @@ type Item struct {
 	Image *Source `json:"image,omitempty"`
 	// Measurement is a stored y, a .npy array or a picture, which replaces the simulation.
 	Measurement *Source `json:"measurement,omitempty"`
-	// MeasurementRange has the values of black and white in the array. Nil: those of the operator.
+	// MeasurementRange has the values of black and white in the array, or in the samples of the picture. Nil: those of the operator.
 	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
 	// Picture describes a measurement that is a picture, as soon as it was read. It is not part of the identity.
 	Picture *Picture `json:"picture,omitempty"`
@@ -128,6 +128,8 @@ type Item struct {
 	Overlap int `json:"overlap,omitempty"`
 	// Unclipped also stores the restored image as [FileUnclipped]. It is not part of the identity.
 	Unclipped bool `json:"unclipped,omitempty"`
+	// KeepObserved puts the observed pixels of a measurement with a mask into the restored image.
+	KeepObserved bool `json:"keep_observed,omitempty"`
 	// Preset is the name of the preset that Solver began with; not part of the identity, which has the settings.
 	Preset string `json:"preset,omitempty"`
 	// Choice is the reason why the program chose the method. Empty: a person named it. It is not part of the identity.
@@ -223,7 +225,9 @@ func (it *Item) Identify() error {
 		// The same holds for images that are not divided into tiles.
 		Tile    int `json:"tile,omitempty"`
 		Overlap int `json:"overlap,omitempty"`
-	}{it.measurement(), it.Run, it.Method, it.Solver, it.Prior, it.Precision, it.Tile, it.Overlap})
+		// The same holds for images with restored pixels alone.
+		KeepObserved bool `json:"keep_observed,omitempty"`
+	}{it.measurement(), it.Run, it.Method, it.Solver, it.Prior, it.Precision, it.Tile, it.Overlap, it.KeepObserved})
 	if err != nil {
 		return fmt.Errorf("identify item %q: %w", it.Name, err)
 	}

@@ -11,7 +11,7 @@ type Picture struct {
 	Height int `json:"height"`
 	// Grey: every pixel is grey, and so is the restored picture.
 	Grey bool `json:"grey,omitempty"`
-	// Bits is the number of bits per sample of the file and of the restored picture, 8 or 16.
+	// Bits is the number of bits per sample of the file: 8, 16, or 32 for floating-point samples. restored.png has at most 16.
 	Bits int `json:"bits"`
 	// Orientation is that of the file's EXIF data, 2 to 8, if the restored picture was turned upright and not the measurement. Width and Height of
 	// the item are then those before.

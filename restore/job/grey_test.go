@@ -14,6 +14,7 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/raster"
+	"ddiff/restore/raster/photo"
 )
 
 // TestReadGreyPicture: a grey picture is the measurement of a task of one channel, whose restored picture has colours; a mosaic keeps its
@@ -59,21 +60,66 @@ type pictureSource []byte
 
 func (f pictureSource) Get(context.Context, string) ([]byte, error) { return f, nil }
 
-// TestRangeOfPicture: an address without an extension may turn out to be a picture; a measurement range is then refused.
+// TestRangeOfPicture: a measurement range has the numbers of black and white in the file of a picture.
 func TestRangeOfPicture(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New(operator.HDR, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	op, err := operator.Builtin().New(operator.Denoise, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	must(t, err)
-	data, err := raster.EncodePNG(raster.New(3, 16, 16))
+	img := raster.New(3, 16, 16)
+	for i := range img.Pix {
+		img.Pix[i] = 2*float32(i%256*16)/65535 - 1 // 12 bits in 16
+	}
+	data, err := raster.EncodePicture(img, raster.Picture{Bits: 16})
 	must(t, err)
-	tk := &Job{Op: op, Item: item.Item{Task: operator.HDR, Measurement: &item.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
-	s := Loader{Engine: engineOf(t), Sources: pictureSource(data)}
-	if err := s.Measure(t.Context(), tk); err != nil {
+	measure := func(r *item.ValueRange) (*Job, error) {
+		tk := &Job{Op: op, Item: item.Item{Task: operator.Denoise, Measurement: &item.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}, MeasurementRange: r}}
+		return tk, Loader{Engine: engineOf(t), Sources: pictureSource(data)}.Measure(t.Context(), tk)
+	}
+	tk, err := measure(&item.ValueRange{0, 4080})
+	must(t, err)
+	for i, y := range tk.Problem.Y {
+		if want := 2*float64(i%256)/255 - 1; math.Abs(float64(y)-want) > 1e-5 {
+			t.Fatalf("value %d is %v, want %v", i, y, want)
+		}
+	}
+	if got, want := tk.level(tk.Item.Picture), 2./4080; got != want {
+		t.Errorf("neighbouring values differ by %v, want %v", got, want)
+	}
+	if _, err := measure(&item.ValueRange{0, 255}); err == nil || !strings.Contains(err.Error(), "after black and white at the numbers 0 and 255 of the file; correct --measurement-range") {
+		t.Errorf("a wrong range: %v", err)
+	}
+	if tk, err := measure(nil); err != nil || tk.Problem.Y[255] > -0.8 {
 		t.Errorf("without a range: %v", err)
 	}
-	tk.Item.MeasurementRange = &item.ValueRange{0, 255}
-	if err := s.Measure(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "read measurement https://h/y: it is a picture") || !strings.Contains(err.Error(), "remove --measurement-range") {
-		t.Errorf("error %v", err)
+}
+
+// TestFloatPicture: floating-point samples keep values beyond white; those of another range are refused.
+func TestFloatPicture(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New(operator.Denoise, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	must(t, err)
+	for name, c := range map[string]struct {
+		top    float32
+		refuse string
+	}{"to 1.1": {1.1, ""}, "to 4095": {4095, "of floating-point samples 0 is black and 1 is white; give their values of black and white with --measurement-range LOW,HIGH"}} {
+		img := raster.New(3, 16, 16)
+		for i := range img.Pix {
+			img.Pix[i] = 2*c.top*float32(i%256)/255 - 1
+		}
+		data, err := photo.Encode(img, &raster.Picture{Bits: 32}, nil, photo.Options{Format: photo.TIFF})
+		must(t, err)
+		tk := &Job{Op: op, Item: item.Item{Task: operator.Denoise, Sigma: 0.05}}
+		err = tk.readPicture("y.tif", data)
+		if c.refuse != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refuse) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		must(t, err)
+		if got := tk.Problem.Y[255]; math.Abs(float64(got-1.2)) > 1e-5 || tk.Item.Picture.Bits != 32 {
+			t.Errorf("%s: white is %v of %d bits", name, got, tk.Item.Picture.Bits)
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ type Noisy struct {
 	Width, Height int
 	// Measurement and Mask are the bytes of files; Mask is nil without one.
 	Measurement, Mask []byte
-	// Range is that of an array, nil for the operator's.
+	// Range has the values of black and white, nil for those of the operator.
 	Range *item.ValueRange
 }
 
@@ -186,6 +186,11 @@ func (l Look) noisy(n Noisy) (y noiselevel.Picture, err error) {
 			return y, err
 		}
 		levels := math.Exp2(float64(pic.Bits)) - 1
+		if r := n.Range; r != nil {
+			if pic.Rescale(r[0], r[1]); pic.Bits <= 16 {
+				levels = r[1] - r[0]
+			}
+		}
 		return noiselevel.Picture{Channels: pic.Image.Channels, Height: pic.Image.Height, Width: pic.Image.Width, Pix: pic.Image.Pix, Step: 2 / levels}, nil
 	}
 	if n.Own {

@@ -157,3 +157,40 @@ func TestMeasureFromFile(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepObserved: the observed pixels of a measurement are those of the restored picture, to the bit, in each form of file.
+func TestKeepObserved(t *testing.T) {
+	t.Parallel()
+	for _, bits := range []int{8, 16} {
+		img := raster.New(3, 8, 8)
+		for i := range img.Pix {
+			img.Pix[i] = 2*float32(i*331%65536)/65535 - 1
+		}
+		data, err := raster.EncodePicture(img, raster.Picture{Bits: bits})
+		must(t, err)
+		source, err := raster.DecodePicture(data)
+		must(t, err)
+		op, err := operator.Builtin().New(operator.Inpaint, nil, operator.Shape{Channels: 3, Height: 8, Width: 8})
+		must(t, err)
+		mask := &operator.Draw{Name: drawMask, Dims: []int{8, 8}, Data: slices.Repeat([]float32{1, 1, 1, 0}, 16)}
+		tk := &Job{Op: op, draw: mask, Item: item.Item{Task: operator.Inpaint, Measurement: &item.Source{Path: "y.png"}, Mask: &item.Source{Path: "mask.png"}, Width: 8, Height: 8}}
+		must(t, tk.readPicture("y.png", data))
+		tk.solution.X = make([]float32, 3*8*8)
+		if got := tk.Restored().Pix; slices.ContainsFunc(got, func(v float32) bool { return v != 0 }) {
+			t.Error("observed pixels are kept without the setting")
+		}
+		tk.Item.KeepObserved = true
+		file, err := raster.EncodePicture(tk.Restored(), tk.Picture())
+		must(t, err)
+		again, err := raster.DecodePicture(file)
+		must(t, err)
+		for i, v := range again.Image.Pix {
+			switch kept := mask.Data[i%64] == 1; {
+			case kept && v != source.Image.Pix[i]:
+				t.Fatalf("%d bits: the observed value %d is %v, want %v", bits, i, v, source.Image.Pix[i])
+			case !kept && max(v, -v) > 0.01:
+				t.Fatalf("%d bits: the lost value %d is %v", bits, i, v)
+			}
+		}
+	}
+}

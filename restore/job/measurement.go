@@ -29,9 +29,6 @@ func (s Loader) Measure(ctx context.Context, j *Job) error {
 	return s.Decode(ctx, *j.Item.Measurement, func(data []byte) error {
 		name := j.Item.Measurement.Public()
 		if !raster.IsNPY(data) {
-			if r := j.Item.MeasurementRange; r != nil {
-				return InputError("read measurement %s: it is a picture, in which black is -1 and white is 1, and not a .npy file with black and white at %g and %g; remove --measurement-range", name, r[0], r[1])
-			}
 			if err := j.readPicture(name, data); err != nil {
 				return err
 			}
@@ -118,6 +115,9 @@ func (j *Job) readPicture(path string, data []byte) error {
 	if err := j.checkOrientation(path, orientation); err != nil {
 		return err
 	}
+	if r := j.Item.MeasurementRange; r != nil {
+		p.Rescale(r[0], r[1])
+	}
 	dims, seen := j.Op.Measurement, p.Image
 	if len(dims) == 3 && dims[0] == 1 {
 		if !p.Grey {
@@ -149,7 +149,24 @@ func (j *Job) readPicture(path string, data []byte) error {
 	j.noteOrientation(orientation)
 	j.warnOf(p)
 	j.lossy = raster.IsLossy(data)
-	return nil
+	return j.checkNumbers(path, p.Bits)
+}
+
+// checkNumbers refuses a picture whose numbers do not lie between black and white: those of floating-point samples, or of a stated range.
+func (j *Job) checkNumbers(path string, bits int) error {
+	r := j.Item.MeasurementRange
+	if r == nil && bits <= 16 {
+		return nil
+	}
+	err := j.Op.CheckRange(j.Problem.Y, j.Problem.Draw, j.noise(), true)
+	var outside *operator.RangeError
+	switch {
+	case !errors.As(err, &outside):
+		return err
+	case r != nil:
+		return InputError("read measurement %s: %w: after black and white at the numbers %g and %g of the file; correct --measurement-range", path, err, r[0], r[1])
+	}
+	return InputError("read measurement %s: %w: of floating-point samples 0 is black and 1 is white; give their values of black and white with --measurement-range LOW,HIGH", path, err)
 }
 
 // warnOf notes the profile of a picture, and warns of what is lost of it.
@@ -253,9 +270,23 @@ func (j *Job) matchPicture() {
 // Restored returns the solution as an image, without the border that the measurement was mirrored into.
 func (j *Job) Restored() *raster.Image {
 	s := j.Op.Image
-	img := &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: j.solution.X}
+	img := &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: j.kept()}
 	w, h := j.Item.RestoredSize()
 	return j.turn(img, w, h)
+}
+
+// kept returns the solution, with the observed pixels of the measurement if they are kept.
+func (j *Job) kept() []float32 {
+	if !j.Item.KeepObserved || !j.Op.Masked() || j.draw == nil || len(j.Problem.Y) != len(j.solution.X) {
+		return j.solution.X
+	}
+	out := slices.Clone(j.solution.X)
+	for i, y := range j.Problem.Y {
+		if j.draw.Data[i%len(j.draw.Data)] != 0 {
+			out[i] = y
+		}
+	}
+	return out
 }
 
 // shown is the measurement for people, without the border that it was mirrored into.

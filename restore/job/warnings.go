@@ -124,7 +124,7 @@ func (j *Job) estimate() float64 {
 	dims := j.Op.Measurement
 	y := noiselevel.Picture{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y}
 	if p := j.Item.Picture; p != nil {
-		y.Step = level(p)
+		y.Step = j.level(p)
 	}
 	if j.Op.Masked() {
 		y.Observed = j.draw.Data
@@ -158,7 +158,12 @@ func (j *Job) warnSigma(found float64) *item.Warning {
 }
 
 // level is the difference of neighbouring values of a picture.
-func level(p *item.Picture) float64 { return 2 / (math.Exp2(float64(p.Bits)) - 1) }
+func (j *Job) level(p *item.Picture) float64 {
+	if r := j.Item.MeasurementRange; r != nil && p.Bits <= 16 {
+		return 2 / (r[1] - r[0])
+	}
+	return 2 / (math.Exp2(float64(p.Bits)) - 1)
+}
 
 // warnOperator looks for more than noise in a stored measurement where its Gaussian blur leaves nothing: the blur is stated too wide. A restoration
 // raises that to rings, which fit the measurement, so that the residual does not show them.
@@ -172,7 +177,7 @@ func (j *Job) warnOperator() *item.Warning {
 	}
 	variance := j.Item.Sigma * j.Item.Sigma
 	if p := j.Item.Picture; p != nil {
-		variance += level(p) * level(p) / 12
+		variance += j.level(p) * j.level(p) / 12
 	}
 	found, entries := d.Weak(j.Problem.Y, min(weakest*math.Sqrt(variance), strongest))
 	if entries < fewestWeak || variance == 0 {
