@@ -110,11 +110,11 @@ func badPictures(t *testing.T) []badInput {
 	}
 	add := func(name string, code, failed int, parts []string, args ...string) {
 		files := map[string][]byte{
-			"a.png": grey(16), "q.jpg": jpegFile(t, 10), "rgb.jpg": rgbJPEG(t), "even3.npy": array(t, -1, 1, 3, 16, 16), "even.npy": array(t, 0.0625, 0.0625, 4, 4), "dark.npy": array(t, 0, 0, 16, 16), "dark.png": blackPNG(t), "wide.npy": array(t, 1, 1, 8, 16), "sub/a.txt": []byte("x"), "x.txt": []byte("x"),
+			"a.png": grey(16), "q.jpg": jpegFile(t, 10), "rgb.jpg": rgbJPEG(t), "even3.npy": array(t, -1, 1, 3, 16, 16), "even.npy": array(t, 0.0625, 0.0625, 4, 4), "none.npy": array(t, 0, 0, 3, 3), "dark.npy": array(t, 0, 0, 16, 16), "dark.png": blackPNG(t), "wide.npy": array(t, 1, 1, 8, 16), "sub/a.txt": []byte("x"), "x.txt": []byte("x"),
 		}
 		all = append(all, badInput{name: "restore/" + name, files: files, code: code, failed: failed, parts: parts, args: append(base[:len(base):len(base)], args...)})
 	}
-	add("kernel of even size", 3, 1, []string{"failed: a.png (motion_deblur)", "even.npy", "must be square and odd"}, "a.png", "--task", "motion_deblur", "--kernel", "even.npy")
+	add("kernel without light", 3, 1, []string{"failed: a.png (motion_deblur)", "none.npy", "its sum is 0"}, "a.png", "--task", "motion_deblur", "--kernel", "none.npy")
 	for name, c := range map[string]struct {
 		data []byte
 		part string
@@ -217,19 +217,19 @@ func TestRestoreBesideBadFiles(t *testing.T) {
 	}
 }
 
-// TestListBesideBadFiles restores a list that has all kinds of bad rows beside two sound ones: files that are refused, a kernel of even size, and
+// TestListBesideBadFiles restores a list that has all kinds of bad rows beside two sound ones: files that are refused, a kernel without light, and
 // masks without observed pixels. Each bad row has one line.
 func TestListBesideBadFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.png"), grey(16))
-	write(t, filepath.Join(dir, "even.npy"), array(t, 0.0625, 0.0625, 4, 4))
+	write(t, filepath.Join(dir, "none.npy"), array(t, 0, 0, 3, 3))
 	write(t, filepath.Join(dir, "odd.npy"), array(t, 1./9, 1./9, 3, 3))
 	write(t, filepath.Join(dir, "dark.npy"), array(t, 0, 0, 16, 16))
 	write(t, filepath.Join(dir, "dark.png"), blackPNG(t))
-	rows := "measurement,name,task,mask,kernel\na.png,sound,hdr,,\na.png,even,motion_deblur,,even.npy\na.png,dark array,inpaint_random,dark.npy,\n" +
+	rows := "measurement,name,task,mask,kernel\na.png,sound,hdr,,\na.png,no light,motion_deblur,,none.npy\na.png,dark array,inpaint_random,dark.npy,\n" +
 		"a.png,dark picture,inpaint_box,dark.png,\na.png,sharp,motion_deblur,,odd.npy\n"
-	bad := map[string]string{"even": "must be square and odd", "dark array": "no pixel is observed", "dark picture": "no pixel is observed"}
+	bad := map[string]string{"no light": "its sum is 0", "dark array": "no pixel is observed", "dark picture": "no pixel is observed"}
 	for _, u := range unfits(t) {
 		if strings.HasSuffix(u.file, ".txt") {
 			continue

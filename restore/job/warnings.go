@@ -11,6 +11,7 @@ import (
 	"ddiff/restore/noiselevel"
 	"ddiff/restore/operator"
 	"ddiff/restore/operator/drawfile"
+	"ddiff/restore/raster"
 )
 
 // The bounds of warnings. docs/restore.md states them, and their rate on the demo.
@@ -57,7 +58,7 @@ const (
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m item.Metrics) {
 	found := j.estimate()
-	for _, w := range []*item.Warning{j.warnResidual(m, found), warnWorse(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask(), j.warnGuess()} {
+	for _, w := range []*item.Warning{j.warnResidual(m, found), warnWorse(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask(), j.warnGuess(), j.warnTurned()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -257,6 +258,19 @@ func (j *Job) warnDraw(name string, f *drawfile.File) {
 	if f.Doubt != "" {
 		j.warn(code, "the "+name+": "+f.Doubt)
 	}
+}
+
+// warnTurned doubts the orientation of the kernel of a stored picture.
+func (j *Job) warnTurned() *item.Warning {
+	dims := j.Op.Measurement
+	if j.Item.Measurement == nil || j.Item.Kernel == nil || !j.Op.Linear || len(dims) != 3 || j.draw == nil {
+		return nil
+	}
+	y := &raster.Image{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y}
+	if drawfile.Turned(y, j.draw, j.noise().Level()) <= drawfile.TurnedRatio {
+		return nil
+	}
+	return &item.Warning{Code: item.WarnKernel, Text: "the kernel turned by 180° suits the picture better: a convolution, as of SciPy or DeepInverse, needs the turned kernel here, numpy.rot90(k, 2); try it"}
 }
 
 // warnMask doubts a mask of a stored picture that loses more pixels than it leaves.

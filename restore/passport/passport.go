@@ -11,11 +11,12 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/restore/raster"
+	"ddiff/restore/raster/metadata"
 )
 
 // Errors of reading a passport.
 var (
-	// ErrNone: the PNG file has no passport.
+	// ErrNone: the file has no passport.
 	ErrNone = errors.New("no passport")
 	// ErrUnreadable: the passport is damaged.
 	ErrUnreadable = errors.New("unreadable passport")
@@ -87,10 +88,16 @@ func (p Passport) MarshalJSON() ([]byte, error) {
 	}{subject{Item: p.Item}, plain(p)})
 }
 
-// Read reads the passport of a PNG file. It returns [ErrNone] or [ErrUnreadable] if it cannot, and [item.ErrNewer] for a higher
+// Read reads the passport of a PNG, JPEG, TIFF or WebP file. It returns [ErrNone] or [ErrUnreadable] if it cannot, and [item.ErrNewer] for a higher
 // schema. It does not verify the contents.
 func Read(file []byte) (p Passport, err error) {
-	text, found, err := raster.PNGText(file, keyword)
+	text, found := "", false
+	switch raster.FormatOf(file) {
+	case "jpeg", "tiff", "webp":
+		text, found = metadata.Text(file, keyword)
+	default:
+		text, found, err = raster.PNGText(file, keyword)
+	}
 	switch {
 	case err != nil:
 		return p, fmt.Errorf("%w: %w", ErrUnreadable, err)
@@ -131,4 +138,29 @@ func Encode(img *raster.Image, form raster.Picture, res item.Result) ([]byte, er
 		return nil, err
 	}
 	return raster.SetPNGText(file, keyword, string(text))
+}
+
+// Copy returns another file of a restored image, in any format, with the passport of its PNG file. The digest of the pixels is that of the copy.
+func Copy(file, restored []byte) ([]byte, error) {
+	p, err := Read(restored)
+	if err != nil {
+		return nil, err
+	}
+	img, err := raster.Decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("copy passport: %w", err)
+	}
+	samples, err := raster.RGB8(img)
+	if err != nil {
+		return nil, fmt.Errorf("copy passport: %w", err)
+	}
+	p.Pixels = regular.SHA256(samples)
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("copy passport: %w", err)
+	}
+	if raster.FormatOf(file) == "png" {
+		return raster.SetPNGText(file, keyword, string(text))
+	}
+	return metadata.SetText(file, keyword, string(text))
 }

@@ -37,7 +37,7 @@ type Picture struct {
 	Measurement File
 	// Mask and Kernel are those of the task; the zero File is none.
 	Mask, Kernel File
-	// Range has the values of black and white in an array. Nil: those of the task.
+	// Range has the values of black and white in an array, or in the samples of a picture. Nil: those of the task.
 	Range *item.ValueRange
 	Settings
 }
@@ -68,6 +68,8 @@ type Settings struct {
 	Tile, Overlap int
 	// Precision of the score network. Empty: that of the engine.
 	Precision parameter.Precision
+	// KeepObserved puts the observed pixels of a picture with a mask into the restored one.
+	KeepObserved bool
 }
 
 // files has the bytes and digests of the last files that were read: pictures of one file, and one mask for all, are read and digested once.
@@ -165,6 +167,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		Width: image.Width, Height: image.Height, Fit: item.FitCenterCrop,
 		Task: s.Task, Params: maps.Clone(op.Params), Sigma: item.PositiveZero(s.Sigma), SigmaEstimated: s.Estimate, Photons: s.Photons, Seed: s.Seed, Run: s.Run,
 		Method: s.Method, Solver: raw, Prior: c.Prior.SHA256, Precision: s.Precision, Preset: s.Preset, Choice: s.Choice,
+		KeepObserved: s.KeepObserved && maskSource != nil,
 	}
 	for name, x := range it.Params {
 		it.Params[name] = item.PositiveZero(x)

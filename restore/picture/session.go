@@ -64,6 +64,8 @@ type Result struct {
 	item.Result
 	// PNG is the restored picture with its passport.
 	PNG []byte
+	// Image is the restored picture before it was rounded and clipped.
+	Image *raster.Image
 	// Err is the reason why the picture was not restored; Item then has what is known.
 	Err error
 }
@@ -271,5 +273,5 @@ func (s *Session) finish(p *prepared, res item.Result) Result {
 	if err != nil {
 		return failed(p, err)
 	}
-	return Result{Result: res, PNG: png}
+	return Result{Result: res, PNG: png, Image: p.Restored()}
 }

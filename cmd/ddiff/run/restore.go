@@ -27,6 +27,7 @@ type restoreOptions struct {
 	into    string // folder of the restored pictures; empty: that of each input
 	results string // output of the campaign, which is kept
 	force   bool
+	outputOptions
 }
 
 func newRestoreCommand(c shard.Catalogue) *cobra.Command {
@@ -34,12 +35,12 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILES...",
 		Short: "Restore degraded pictures",
-		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF or WebP with 8 or 16 bits, or .npy measurements.\n" +
+		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF, WebP, BMP or GIF, or .npy measurements.\n" +
 			"FILES are files and folders. The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
 			"blur need --kernel, Gaussian blur --kernel or --param std=N, its width in 1/256 of the shorter\n" +
 			"side. Black is -1 and white is 1 in the units of --sigma.\n" +
-			"The restored picture of photo.jpg is photo.restored.png beside it, with its passport. An existing file is\n" +
-			"replaced only with --force. Rerun the same command after an interruption to resume.",
+			"The restored picture of photo.jpg is photo.restored.jpg beside it, with camera, date and passport. An existing\n" +
+			"file is replaced only with --force. Rerun the same command after an interruption to resume.",
 		Example: "  ddiff restore small.jpg --task super_resolution --sigma 0.02\n" +
 			"  ddiff restore scratched.png --task inpaint --mask scratches.png \\\n      --out restored\n" +
 			"  ddiff restore shaken --task motion_deblur --kernel kernel.png \\\n      --results out/shaken",
@@ -54,7 +55,8 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.Var(&campaign.SigmaFlag{Sigma: &o.Spec.Sigma}, "sigma", "standard deviation of the noise in the pictures, from black at -1 to white at 1, or auto (default 0.05)")
 	campaign.AddPhotons(f, &o.Photons)
 	o.Measurements.Add(f)
-	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures (default: beside each input)")
+	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures, or, of one picture, its file (default: beside each input)")
+	o.outputOptions.add(f)
 	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: none are kept)")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")
@@ -80,7 +82,10 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 
 // run restores the files.
 func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	inputs, refused, skipped, err := findPictures(args)
+	inputs, refused, skipped, folders, err := findPictures(args, o.recursive)
+	if err == nil {
+		err = o.resolveOutput(inputs)
+	}
 	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
@@ -88,6 +93,10 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
+	if err := o.checkDraws(spec); err != nil {
+		return cli.Usage(fmt.Errorf("restore: %w", err))
+	}
+	spec.KeepObserved = o.keep(flags, spec)
 	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
 	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
 		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
@@ -117,6 +126,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	}
 	if skipped > 0 && !o.JSON && !o.Quiet {
 		fmt.Fprintf(stderr, "skipped files, neither pictures nor .npy: %d\n", skipped)
+	}
+	if len(folders) > 0 && !o.JSON && !o.Quiet {
+		fmt.Fprintln(stderr, skippedFolders(folders))
 	}
 	if len(todo) == 0 {
 		return w.summarize(manifest.Counts{}, nil)

@@ -20,30 +20,35 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/passport"
 	restorer "ddiff/restore/picture"
+	"ddiff/restore/raster"
 )
 
 // chosenRun tells the second file of the best of several runs.
 const chosenRun = "chosen"
 
-// restoredSuffix ends the name of a restored picture.
-const restoredSuffix = ".restored.png"
+// restoredSuffix ends the name of a restored picture, before its extension.
+const restoredSuffix = ".restored"
 
 // picture is an input of restore.
 type picture struct {
 	name string // as in the argument
 	path string // absolute
 	base string // begin of the name of its restored picture, without folder
+	sub  string // folder of the picture below that of the argument, with --recursive
+	ext  string // extension of its restored picture
+	file string // path of its restored picture; empty: by the other fields
 
 	info     fs.FileInfo        // of the file; nil if it is gone
 	restored *passport.Passport // of the existing file with the name of its restored picture; nil without one
 }
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
-// pictures of a folder are no inputs. skipped counts other files of folders; an argument that is no measurement has its error in refused.
-func findPictures(args []string) (inputs []*picture, refused map[string]error, skipped int, err error) {
+// pictures of a folder are no inputs. skipped counts other files of folders, folders names the folders in them, which recursive reads too; an argument that is
+// no measurement has its error in refused.
+func findPictures(args []string, recursive bool) (inputs []*picture, refused map[string]error, skipped int, folders []string, err error) {
 	refused = map[string]error{}
 	seen, bases := map[string]bool{}, map[string]int{}
-	add := func(name string) error {
+	add := func(name, sub string) error {
 		path, err := filepath.Abs(name)
 		if err != nil || seen[path] {
 			return err
@@ -51,43 +56,56 @@ func findPictures(args []string) (inputs []*picture, refused map[string]error, s
 		seen[path] = true
 		base := filepath.Base(name)
 		info, _ := os.Stat(path) // a file that is gone fails when it is read
-		inputs = append(inputs, &picture{name: name, path: path, base: strings.TrimSuffix(base, filepath.Ext(base)), info: info})
+		inputs = append(inputs, &picture{name: name, path: path, base: strings.TrimSuffix(base, filepath.Ext(base)), sub: sub, ext: naturalExtension(path), info: info})
 		return nil
 	}
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
-			return nil, nil, 0, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
+			return nil, nil, 0, nil, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
 		case info.IsDir():
-			entries, err := os.ReadDir(arg)
-			if err != nil {
-				return nil, nil, 0, fmt.Errorf("%s: %w", arg, errors.Unwrap(err))
-			}
-			for _, e := range entries {
-				name := e.Name()
+			root := arg + string(filepath.Separator) // also of a link
+			err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+				_, again := restoredName(e.Name())
 				switch {
-				case strings.HasPrefix(name, ".") || strings.HasSuffix(name, restoredSuffix):
-				case e.IsDir() || !manifest.IsMeasurement(name):
+				case err != nil:
+					return fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+				case path == root:
+				case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+					return fs.SkipDir
+				case strings.HasPrefix(e.Name(), ".") || again && !e.IsDir():
+				case e.IsDir() && !recursive:
+					folders = append(folders, path)
+					return fs.SkipDir
+				case e.IsDir():
+				case !isMeasurement(path):
 					skipped++
 				default:
-					if err := add(filepath.Join(arg, name)); err != nil {
-						return nil, nil, 0, err
-					}
+					sub, err := filepath.Rel(root, filepath.Dir(path))
+					return errors.Join(err, add(path, sub))
 				}
+				return nil
+			})
+			if err != nil {
+				return nil, nil, 0, nil, err
 			}
-		case manifest.IsMeasurement(arg):
-			if err := add(arg); err != nil {
-				return nil, nil, 0, err
+		case isMeasurement(arg):
+			if err := add(arg, ""); err != nil {
+				return nil, nil, 0, nil, err
 			}
 		case len(args) > 1:
 			refused[arg] = errNoMeasurement
 		default:
-			return nil, nil, 0, fmt.Errorf("%s: %w", arg, errNoMeasurement)
+			return nil, nil, 0, nil, fmt.Errorf("%s: %w", arg, errNoMeasurement)
 		}
 	}
 	if len(inputs) == 0 {
-		return nil, nil, 0, errors.New("no picture found; give PNG, JPEG, TIFF, WebP or .npy files, or folders of them")
+		remedy := ""
+		if len(folders) > 0 {
+			remedy = ", or --recursive for " + folders[0]
+		}
+		return nil, nil, 0, nil, errors.New("no picture found; give PNG, JPEG, TIFF, WebP, BMP, GIF or .npy files, or folders of them" + remedy)
 	}
 	// Pictures of one name and different extensions keep their extensions.
 	for _, in := range inputs {
@@ -98,21 +116,25 @@ func findPictures(args []string) (inputs []*picture, refused map[string]error, s
 			in.base = filepath.Base(in.path)
 		}
 	}
-	return inputs, refused, skipped, nil
+	return inputs, refused, skipped, folders, nil
 }
 
 // errNoMeasurement is the error of an argument in a format that is not read.
-var errNoMeasurement = errors.New("neither a picture nor a .npy file; give PNG, JPEG, TIFF, WebP or .npy files")
+var errNoMeasurement = errors.New("neither a picture nor a .npy file; give PNG, JPEG, TIFF, WebP, BMP, GIF or .npy files")
 
 // target returns the path of a restored picture in a folder, or beside the input. tail tells it from others of the input.
 func (p *picture) target(folder, tail string) string {
-	if folder == "" {
-		folder = filepath.Dir(p.path)
-	}
 	if tail != "" {
 		tail = "." + tail
 	}
-	return filepath.Join(folder, p.base+tail+restoredSuffix)
+	if p.file != "" {
+		ext := filepath.Ext(p.file)
+		return strings.TrimSuffix(p.file, ext) + tail + ext
+	}
+	if folder == "" {
+		return filepath.Join(filepath.Dir(p.path), p.base+tail+restoredSuffix+p.ext)
+	}
+	return filepath.Join(folder, p.sub, p.base+tail+restoredSuffix+p.ext)
 }
 
 // pictureWriter writes the restored pictures of a campaign and reports on them.
@@ -184,10 +206,11 @@ func (w *pictureWriter) dropRestored(inputs []*picture) []*picture {
 	}
 	byStem := map[string]*picture{} // by the path of the restored picture without its tail and suffix
 	for _, in := range inputs {
-		byStem[strings.TrimSuffix(in.target(w.into, ""), restoredSuffix)] = in
+		stem, _ := restoredName(in.target(w.into, ""))
+		byStem[stem] = in
 	}
 	return slices.DeleteFunc(inputs, func(of *picture) bool {
-		stem, found := strings.CutSuffix(of.path, restoredSuffix)
+		stem, found := restoredName(of.path)
 		spread := slices.Contains(spreadNames, strings.TrimPrefix(filepath.Ext(stem), "."))
 		for ; found; stem = strings.TrimSuffix(stem, filepath.Ext(stem)) {
 			if in := byStem[stem]; in != nil && in != of {
@@ -250,6 +273,7 @@ func (w *pictureWriter) single() bool { return manifest.ItemsPerRow(manifest.Row
 type restored struct {
 	manifest.Result
 	picture []byte
+	image   *raster.Image // before it was rounded; nil: not known
 }
 
 // settled writes the picture of an item. It keeps the items of an input with several restorations until the last of them is settled.
@@ -326,7 +350,10 @@ func (w *pictureWriter) write(res restored, tail string) {
 	target := in.target(w.into, tail)
 	err := w.checkNoInput(in, target) // the names of several restorations are known only now
 	if err == nil {
-		err = writeNew(target, res.picture, w.force)
+		var file []byte
+		if file, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
+			err = writeNew(target, file, w.force)
+		}
 	}
 	if errors.Is(err, fs.ErrExist) {
 		if old, _ := passportOf(target); old != nil && old.Item.ID == res.Item.ID {

@@ -60,7 +60,7 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 		t := c.Task
 		s := restorer.Settings{
 			Task: t.Name, Params: t.Params, Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
-			Seed: w.spec.Seed, Run: c.Run, Tile: w.tile, Overlap: w.overlap, Precision: w.spec.PrecisionOf(t.Name),
+			Seed: w.spec.Seed, Run: c.Run, Tile: w.tile, Overlap: w.overlap, Precision: w.spec.PrecisionOf(t.Name), KeepObserved: w.spec.KeepObserved,
 		}
 		if *t.Sigma == manifest.SigmaAuto {
 			s.Sigma, s.Estimate = 0, true
@@ -123,7 +123,7 @@ func (w *pictureWriter) restore(ctx context.Context, todo []*picture) (counts ma
 			counts.Failed++
 		}
 		w.show.Finished(r.Result, false)
-		w.settled(restored{r.Result, r.PNG})
+		w.settled(restored{r.Result, r.PNG, r.Image})
 	}
 	counts.Pending = counts.Items - counts.Done - counts.Failed
 	return counts, context.Cause(ctx)

@@ -49,6 +49,9 @@ func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored) e
 		if err := w.checkNoInput(in, target); err != nil {
 			return err
 		}
+		if data, err = w.encode(in, target, data, nil, nil); err != nil {
+			return fmt.Errorf("encode the %s of the runs: %w", name, err)
+		}
 		if err := writeNew(target, data, w.force); err != nil {
 			return err
 		}

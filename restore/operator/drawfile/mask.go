@@ -3,6 +3,7 @@ package drawfile
 import (
 	"fmt"
 
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -57,11 +58,11 @@ func (f *File) readMask(p *raster.Picture, lossy bool) error {
 		if share <= photographShare {
 			what = fmt.Sprintf("%d of its pixels have a colour", coloured)
 		}
-		f.Doubt = "it is no black-and-white picture: " + what + "; in a white picture of the same size paint the lost pixels black, or erase them in a copy of the photograph, so that they are transparent"
+		return fmt.Errorf("%w mask: it is no black-and-white picture: %s; in a white picture of the same size paint the lost pixels black, or erase them in a copy of the photograph, so that they are transparent", operator.ErrParam, what)
 	}
-	if f.readLabels(levels) {
+	if labels, err := f.readLabels(levels); labels || err != nil {
 		f.doubtMask()
-		return nil
+		return err
 	}
 	limit := white
 	if lossy {
@@ -76,7 +77,7 @@ func (f *File) readMask(p *raster.Picture, lossy bool) error {
 			soft++
 		}
 	}
-	if soft > 0 && f.Doubt == "" {
+	if soft > 0 {
 		f.note("it has soft edges, %.2g %% of its pixels: every pixel that is not white counts as lost", 100*float64(soft)/float64(n))
 	}
 	f.doubtMask()
@@ -122,20 +123,23 @@ func (f *File) readOpacity(p *raster.Picture, levels []float64, grey int) bool {
 	return true
 }
 
-// readLabels reads a mask whose levels are 0 and 1 of 255, or the like, as one of zeros and ones. More labels are doubted.
-func (f *File) readLabels(levels []float64) bool {
+// readLabels reads a mask whose levels are 0 and 1 of 255, or the like, as one of zeros and ones. It refuses more labels.
+func (f *File) readLabels(levels []float64) (ok bool, err error) {
 	seen := map[float64]bool{}
 	top := 0.0
 	for _, v := range levels {
 		if v*255 > fewLevels+0.5 {
-			return false
+			return false, nil
 		}
 		if seen[v], top = true, max(top, v); len(seen) > fewLevels {
-			return false
+			return false, nil
 		}
 	}
 	if top == 0 {
-		return false // black alone, which the operator refuses
+		return false, nil // black alone, which the operator refuses
+	}
+	if len(seen) > 2 {
+		return false, fmt.Errorf("%w mask: it has %d levels from 0 to %.0f of 255, as labels have; make the lost pixels black and all others white", operator.ErrParam, len(seen), 255*top)
 	}
 	f.Draw.Data = make([]float32, len(levels))
 	for i, v := range levels {
@@ -143,11 +147,8 @@ func (f *File) readLabels(levels []float64) bool {
 			f.Draw.Data[i] = 1
 		}
 	}
-	if f.note("its levels are 0 and %.0f of 255: %.0f counts as white, observed", 255*top, 255*top); len(seen) > 2 {
-		f.Notes = nil
-		f.Doubt = fmt.Sprintf("it has %d levels from 0 to %.0f of 255, as labels have; make the lost pixels black and all others white", len(seen), 255*top)
-	}
-	return true
+	f.note("its levels are 0 and %.0f of 255: %.0f counts as white, observed", 255*top, 255*top)
+	return true, nil
 }
 
 // doubtMask doubts a mask that drops more than it leaves, and that in one piece: scattered pixels are dropped on purpose.
@@ -160,7 +161,7 @@ func (f *File) doubtMask() {
 	}
 	h, w := f.Draw.Dims[0], f.Draw.Dims[1]
 	share, hole := float64(lost)/float64(max(1, h*w)), WidestHole(f.Draw.Data, w)
-	if f.Doubt == "" && lost < h*w && share > mostLost && hole >= leastHole && float64(hole) > widestLost*float64(min(h, w)) {
+	if lost < h*w && share > mostLost && hole >= leastHole && float64(hole) > widestLost*float64(min(h, w)) {
 		f.Doubt = fmt.Sprintf("it drops %.0f %% of the pixels, among them a square of %d×%d: white is observed and black is lost; is it inverted?", 100*share, hole, hole)
 	}
 }

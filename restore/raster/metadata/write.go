@@ -13,6 +13,16 @@ import (
 	"ddiff/restore/raster/tiff"
 )
 
+// Texts returns the chunks of texts: those that describe colours say less than a profile.
+func Texts(chunks []container.PNGChunk) (out []container.PNGChunk) {
+	for _, c := range chunks {
+		if c.Kind == "tEXt" || c.Kind == "zTXt" || c.Kind == "iTXt" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // tagText is the private tag of texts in TIFF files.
 const tagText = 65112
 
@@ -31,13 +41,9 @@ func (m Metadata) Insert(file []byte, width, height int, alpha bool) ([]byte, er
 }
 
 func (m Metadata) insertPNG(file []byte) ([]byte, error) {
-	var all []container.PNGChunk
-	for _, c := range m.Chunks {
-		if text := c.Kind != "gAMA" && c.Kind != "cHRM" && c.Kind != "sRGB" && c.Kind != "cICP"; text || m.Profile == nil {
-			all = append(all, c)
-		}
-	}
+	all := slices.Clone(m.Chunks)
 	if m.Profile != nil {
+		all = Texts(m.Chunks)
 		var body bytes.Buffer
 		body.WriteString("ICC profile\x00\x00")
 		w := zlib.NewWriter(&body)

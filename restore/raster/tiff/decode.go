@@ -501,6 +501,18 @@ func (l *layout) jpegPixel(src image.Image, x, y, samples int) []uint8 {
 	return []uint8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)}[:min(3, samples)]
 }
 
+// Bits returns the number of bits per sample of a TIFF file, as its header states it: 32 for floating-point samples of any size. 8 for a damaged file.
+func Bits(data []byte) int {
+	d, err := First(data)
+	switch {
+	case err != nil:
+		return 8
+	case d.or(tagSampleFormat, whole) == float:
+		return 32
+	}
+	return int(min(d.or(tagBits, 8), 64))
+}
+
 // IsJPEG reports whether the pixels of a TIFF file have the compression JPEG.
 func IsJPEG(data []byte) bool {
 	d, err := First(data)

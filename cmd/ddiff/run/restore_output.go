@@ -1,0 +1,193 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"ddiff/internal/cli"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
+	"ddiff/restore/passport"
+	"ddiff/restore/raster"
+	"ddiff/restore/raster/photo"
+	"ddiff/restore/raster/tiff"
+)
+
+// outputOptions are the flags of the files that restore writes.
+type outputOptions struct {
+	format       string
+	quality      int
+	strip        bool
+	recursive    bool
+	keepObserved bool
+}
+
+func (o *outputOptions) add(f *pflag.FlagSet) {
+	f.StringVar(&o.format, "format", "", "format of restored pictures: png, jpeg, tiff or webp (default: that of --out's extension, or of the picture; PNG for 16 bits and arrays)")
+	f.IntVar(&o.quality, "quality", photo.DefaultQuality, "quality of JPEG files, 1 to 100; WebP is written without loss")
+	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture")
+	f.BoolVarP(&o.recursive, "recursive", "r", false, "also restore the pictures of folders in folders; --out gets the same folders")
+	f.BoolVar(&o.keepObserved, "keep-observed", false, "keep the observed pixels of a picture with a mask as they are (default in inpaint)")
+}
+
+// beginningOf returns the first bytes of a file, nil if it cannot be read.
+func beginningOf(path string) []byte {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() { // a pipe would lose its beginning
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	b := make([]byte, raster.SniffBytes)
+	n, _ := f.Read(b)
+	return b[:n]
+}
+
+// isMeasurement reports whether a file is a picture or an array, by its content, or by its name where it is damaged.
+func isMeasurement(path string) bool {
+	b := beginningOf(path)
+	return raster.IsPicture(b) || raster.IsNPY(b) || raster.IsForeign(b) || manifest.IsMeasurement(path)
+}
+
+// restoredName returns the name of a file without the end of restored pictures.
+func restoredName(name string) (stem string, ok bool) {
+	if _, known := photo.FormatOf(name); !known {
+		return name, false
+	}
+	return strings.CutSuffix(strings.TrimSuffix(name, filepath.Ext(name)), restoredSuffix)
+}
+
+// naturalExtension is that of the restored picture of an input.
+func naturalExtension(path string) string {
+	b, bits := beginningOf(path), 8
+	if raster.FormatOf(b) == "tiff" {
+		if data, err := regular.Read(path, manifest.MaxFileBytes); err == nil {
+			bits = tiff.Bits(data)
+		}
+	}
+	f := photo.Natural(b, bits)
+	if own, ok := photo.FormatOf(path); ok && own == f {
+		return filepath.Ext(path)
+	}
+	return f.Extension()
+}
+
+// resolveOutput reads --out and --format.
+func (o *restoreOptions) resolveOutput(inputs []*picture) error {
+	if o.quality < 1 || o.quality > 100 {
+		return fmt.Errorf("--quality: %d is not from 1 to 100", o.quality)
+	}
+	if o.format != "" {
+		f, err := photo.Parse(strings.ToLower(o.format))
+		if err != nil {
+			return fmt.Errorf("--format: %w", err)
+		}
+		for _, in := range inputs {
+			if own, ok := photo.FormatOf(in.ext); !ok || own != f {
+				in.ext = f.Extension()
+			}
+		}
+	}
+	info, err := os.Stat(o.into)
+	ext := strings.ToLower(filepath.Ext(o.into))
+	_, written := photo.FormatOf(o.into)
+	if o.into == "" || err == nil && info.IsDir() || !written && !manifest.IsImage(o.into) && ext != ".heic" && ext != ".avif" {
+		return nil
+	}
+	switch {
+	case !written:
+		return fmt.Errorf("--out %s: %s is not written; the formats are png, jpeg, tiff and webp", o.into, strings.TrimPrefix(ext, "."))
+	case len(inputs) > 1:
+		return fmt.Errorf("--out %s is a file, and there are %d pictures; give a folder", o.into, len(inputs))
+	}
+	path, err := filepath.Abs(o.into)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	inputs[0].file, o.into = path, ""
+	return nil
+}
+
+// checkDraws refuses a mask or kernel that is probably not what it was given as, before anything is computed. A file that cannot be read fails its pictures.
+func (o *restoreOptions) checkDraws(spec *manifest.Spec) error {
+	for name, path := range map[string]string{drawfile.Mask: spec.Dataset.Mask, drawfile.Kernel: spec.Dataset.Kernel} {
+		if path == "" || o.force {
+			continue
+		}
+		data, err := regular.Read(path, manifest.MaxFileBytes)
+		if err != nil {
+			continue
+		}
+		if f, err := drawfile.Read(name, data); err == nil && f.Doubt != "" {
+			return fmt.Errorf("--%s %s: %s; --force uses it as it is", name, path, f.Doubt)
+		}
+	}
+	return nil
+}
+
+// keep reports whether observed pixels are kept.
+func (o *restoreOptions) keep(flags *pflag.FlagSet, spec *manifest.Spec) bool {
+	if flags.Changed("keep-observed") {
+		return o.keepObserved
+	}
+	return spec.Tasks[0].Name == operator.Inpaint
+}
+
+// encode returns the file of a restored picture in the format of its target. restored is its PNG file; img is nil where only that file is known.
+func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *manifest.ValueRange) ([]byte, error) {
+	format, _ := photo.FormatOf(target)
+	data, err := regular.Read(in.path, manifest.MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	var source *raster.Picture
+	if !raster.IsNPY(data) {
+		if source, err = raster.DecodePicture(data); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case format == photo.PNG && source == nil:
+		return restored, nil
+	case format == photo.PNG && source.Alpha == nil && r == nil:
+		return photo.Beside(restored, source, data, o.strip)
+	}
+	if img == nil {
+		if img, err = raster.Decode(restored); err != nil {
+			return nil, err
+		}
+	}
+	options := photo.Options{Format: format, Quality: o.quality, Strip: o.strip}
+	if r != nil && source != nil {
+		options.Range = &[2]float64{r[0], r[1]}
+	}
+	file, err := photo.Encode(img, source, data, options)
+	if err != nil {
+		return nil, err
+	}
+	marked, err := passport.Copy(file, restored)
+	if errors.Is(err, passport.ErrNone) { // of a mean
+		return file, nil
+	}
+	return marked, err
+}
+
+// skippedFolders is the line on folders in folders.
+func skippedFolders(names []string) string {
+	const most = 3
+	shown := strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		shown += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return fmt.Sprintf("skipped folders: %s; --recursive restores their pictures too", cli.Printable(shown))
+}
