@@ -141,6 +141,11 @@ restore-photographs: runtime ## Degrade ten photographs, restore the files, comp
 	@scripts/packages.sh photographs
 	@scripts/restore-photographs.sh $(PHOTOGRAPHS)
 
+.PHONY: field-cases
+field-cases: runtime ## Give files and commands of people to restore, and compare with what they should say and write (2 minutes)
+	@go test -count=1 -v -run '^TestFieldCases$$' ./cmd/ddiff | \
+		awk '/--- FAIL/ || /_test.go:[0-9]+: / && !/cases=/ { print } /cases=/ { sub(/.*cases=/, "cases="); counts = $$0 } /^ok/ { ok = 1 } END { print counts; exit !ok }'
+
 .PHONY: tuning-photographs
 tuning-photographs: ## Download the photographs on which the preset natural was tuned for tasks that are not the paper's
 	@scripts/tuning-photographs.sh
