@@ -1,10 +1,12 @@
 package raster
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -37,12 +39,32 @@ func codecs() []codec {
 		{"jpeg", container.JPEGMagic, jpeg.DecodeConfig, jpeg.Decode, color.YCbCrToRGB, nil},
 		{"webp", webpMagic, webp.DecodeConfig, webp.Decode, videoToRGB, webpContent},
 		{"bmp", "BM????\x00\x00\x00\x00", bmp.DecodeConfig, bmp.Decode, color.YCbCrToRGB, nil},
-		{"gif", "GIF8?a", gif.DecodeConfig, gif.Decode, color.YCbCrToRGB, nil},
+		{"gif", "GIF8?a", gif.DecodeConfig, firstFrame, color.YCbCrToRGB, nil},
 	}
 	for _, magic := range []string{"II*\x00", "MM\x00*", "II+\x00", "MM\x00+"} {
 		out = append(out, codec{"tiff", magic, tiff.DecodeConfig, tiff.Decode, color.YCbCrToRGB, nil})
 	}
 	return out
+}
+
+// firstFrame decodes the first frame of a GIF file, on a transparent canvas if it is smaller.
+func firstFrame(r io.Reader) (image.Image, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := gif.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	frame, err := gif.Decode(bytes.NewReader(data))
+	canvas := image.Rect(0, 0, cfg.Width, cfg.Height)
+	if err != nil || frame.Bounds() == canvas {
+		return frame, err
+	}
+	out := image.NewNRGBA(canvas)
+	draw.Draw(out, frame.Bounds(), frame, frame.Bounds().Min, draw.Src)
+	return out, nil
 }
 
 const webpMagic = container.WebPMagic

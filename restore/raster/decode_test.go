@@ -6,6 +6,7 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 )
 
@@ -299,6 +301,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encodePNG(f, picture))
 	f.Add(encodeTIFF(f, picture))
 	f.Add(withOrientation(encodeJPEG(f, picture), binary.BigEndian, 6))
+	var asBMP, asGIF bytes.Buffer
+	must(f, errors.Join(bmp.Encode(&asBMP, picture), gif.Encode(&asGIF, picture, nil)))
+	f.Add(asBMP.Bytes())
+	f.Add(asGIF.Bytes())
 	f.Add(readFile(f, "rgba_5x4_lossless.webp"))
 	f.Add(readFile(f, "rgb_16x16_lossy.webp"))
 	f.Add(pngHeader(30000, 30000))

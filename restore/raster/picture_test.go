@@ -221,6 +221,9 @@ func TestForms(t *testing.T) {
 	must(t, bmp.Encode(&asBMP, colours()))
 	first, second := image.NewPaletted(image.Rect(0, 0, 6, 4), color.Palette{color.Black, color.White}), image.NewPaletted(image.Rect(0, 0, 6, 4), color.Palette{color.White})
 	first.Pix[7] = 1
+	part := image.NewPaletted(image.Rect(2, 1, 4, 3), color.Palette{color.Black})
+	var partial bytes.Buffer
+	must(t, gif.EncodeAll(&partial, &gif.GIF{Image: []*image.Paletted{part}, Delay: []int{0}, Config: image.Config{Width: 6, Height: 4}}))
 	must(t, gif.EncodeAll(&asGIF, &gif.GIF{Image: []*image.Paletted{first, second}, Delay: []int{0, 0}}))
 	for name, c := range map[string]struct {
 		data          []byte
@@ -233,6 +236,7 @@ func TestForms(t *testing.T) {
 	}{
 		"bmp":         {asBMP.Bytes(), 6, 4, 8, false, false, 1, pixel, 1e-6},
 		"gif":         {asGIF.Bytes(), 6, 4, 8, true, false, 7, 1, 0},
+		"part.gif":    {partial.Bytes(), 6, 4, 8, true, false, 8, -1, 0},
 		"float.tif":   {readFile(t, "../tiff/testdata/float.tif"), 20, 12, 32, true, false, 3*20 + 19, 2*(19./20+0.03) - 1, 1e-6},
 		"cmyk.tif":    {readFile(t, "../tiff/testdata/cmyk.tif"), 20, 12, 8, false, true, 5*20 + 7, 84./127.5 - 1, 1e-6},
 		"alpha.tif":   {readFile(t, "../tiff/testdata/alpha.tif"), 20, 12, 8, false, false, 0, 1, 0},
@@ -249,7 +253,7 @@ func TestForms(t *testing.T) {
 		if w != c.width || h != c.height || err != nil || p.Image.Width != w || p.Image.Height != h {
 			t.Errorf("%s: %d×%d, %v, decoded %d×%d", name, w, h, err, p.Image.Width, p.Image.Height)
 		}
-		if p.Bits != c.bits || p.Grey != c.grey || p.CMYK != c.cmyk || (p.Alpha != nil) != (name == "alpha.tif") {
+		if p.Bits != c.bits || p.Grey != c.grey || p.CMYK != c.cmyk || (p.Alpha != nil) != (name == "alpha.tif" || name == "part.gif") {
 			t.Errorf("%s: %d bits, grey %v, CMYK %v, alpha %v", name, p.Bits, p.Grey, p.CMYK, p.Alpha != nil)
 		}
 		if got := p.Image.Pix[c.at]; max(got-c.want, c.want-got) > c.near {
