@@ -89,7 +89,7 @@ func unfits(t *testing.T) []unfit {
 		{"of 40000×40000 pixels", "huge.png", withSize(grey(16), 40_000), "hdr", []string{"40000x40000 pixels, the limit is"}},
 		{"in CMYK", "print.jpg", cmykJPEG(t), "hdr", []string{"is in CMYK; convert it to RGB"}},
 		{"animated", "film.webp", animatedWebP(), "hdr", []string{"is an animation; save one frame"}},
-		{"text", "text.png", []byte("text"), "hdr", []string{"not a PNG, JPEG, TIFF or WebP image"}},
+		{"text", "text.png", []byte("text"), "hdr", []string{"not a PNG, JPEG, TIFF, WebP, BMP or GIF image"}},
 		{"not of the factor", "y.npy", array(t, -1, 1, 3, 5, 5), "super_resolution", []string{"20×20 pixels, the prior needs multiples of 8"}},
 		{"of 0 to 255", "bytes.npy", array(t, 0, 255, 3, 16, 16), "hdr", []string{"between 0 and 255", "--measurement-range LOW,HIGH"}},
 		{"of 0 to 1", "unit.npy", array(t, 0, 1, 3, 16, 16), "hdr", []string{"between 0 and 1", "--measurement-range 0,1"}},

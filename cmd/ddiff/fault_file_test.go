@@ -260,7 +260,7 @@ func TestLargeImages(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	const noImage, tooLarge, remote = "not a PNG, JPEG, TIFF or WebP image", "too large", 250 << 20 // below the limit of remote files
+	const noImage, tooLarge, remote = "not a PNG, JPEG, TIFF, WebP, BMP or GIF image", "too large", 250 << 20 // below the limit of remote files
 	files := http.FileServer(http.Dir(dir))
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { files.ServeHTTP(w, r) }))
 	t.Cleanup(web.Close)

@@ -32,7 +32,7 @@ func TestBadImages(t *testing.T) {
 	for name, reason := range map[string]string{
 		"truncated": "not enough pixel data",
 		"huge":      "30000x30000 pixels, the limit is",
-		"text":      "not a PNG, JPEG, TIFF or WebP image",
+		"text":      "not a PNG, JPEG, TIFF, WebP, BMP or GIF image",
 		"empty":     "is an empty file",
 		"x":         "not a regular file but a directory",
 		"dangling":  "no such file",

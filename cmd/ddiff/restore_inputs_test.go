@@ -72,12 +72,12 @@ func TestRestoreOtherSettings(t *testing.T) {
 func TestRestoreNamesRefusedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	a, gif := filepath.Join(dir, "a.png"), filepath.Join(dir, "b.gif")
+	a, text := filepath.Join(dir, "a.png"), filepath.Join(dir, "b.txt")
 	write(t, a, grey(16))
-	write(t, gif, []byte("GIF89a"))
-	e := ddiff(t, quick(gif, a)...)
+	write(t, text, []byte("text"))
+	e := ddiff(t, quick(text, a)...)
 	wantCode(t, e, 3)
-	wantMessage(t, e, "failed: ", gif, "neither a picture nor a .npy file")
+	wantMessage(t, e, "failed: ", text, "neither a picture nor a .npy file")
 	wantLine(t, e, "done=1 failed=1")
 }
 
@@ -164,7 +164,7 @@ func TestRestoreJPEG(t *testing.T) {
 		}
 		found[filepath.Base(r.Item.Name)] = id
 	}
-	if img := picture(t, filepath.Join(dir, "a.restored.png")); img.Width != 20 || img.Height != 12 {
+	if img := picture(t, filepath.Join(dir, "a.restored.jpg")); img.Width != 20 || img.Height != 12 {
 		t.Errorf("%d×%d pixels", img.Width, img.Height)
 	}
 	wantCode(t, ddiff(t, append(base, filepath.Join(dir, "a.jpg"), "--param", "quality=10", "--results", one)...), 0)

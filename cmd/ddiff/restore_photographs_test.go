@@ -57,7 +57,7 @@ func TestRestorePhotographs(t *testing.T) {
 		}
 		must(t, os.MkdirAll(dir, 0o755))
 		args, before := d.degrade(t, dir)
-		e := ddiff(t, append([]string{"restore", "--quiet", "--task", d.task}, args...)...)
+		e := ddiff(t, append([]string{"restore", "--quiet", "--format", "png", "--task", d.task}, args...)...)
 		wantCode(t, e, 0)
 		after := psnr(t, picture(t, filepath.Join(dir, "truth.png")), picture(t, filepath.Join(dir, "photo.restored.png")))
 		fmt.Printf("photo=%s task=%s input=%.2f restored=%.2f %s\n", d.photo, d.task, before, after, e.stdout[strings.LastIndex(e.stdout, "warned="):len(e.stdout)-1])
