@@ -122,6 +122,33 @@ func (b *Board) Put(ctx context.Context, key string, data []byte) error {
 // Delete removes a record. It is idempotent.
 func (b *Board) Delete(ctx context.Context, key string) error { return b.remove(ctx, key) }
 
+// Discard is Delete of a record that nobody watches: the mark of its deletion stays for seconds only.
+func (b *Board) Discard(ctx context.Context, key string) error {
+	return b.remove(ctx, key, jetstream.WithMsgTTL(discardedAge))
+}
+
+// Names lists the keys with a prefix, see Keys, in byte order by one request, without reading the records. It includes records that were
+// deleted of late.
+func (b *Board) Names(ctx context.Context, prefix string) ([]string, error) {
+	w, err := b.watcher(prefix)
+	var info *jetstream.StreamInfo
+	if err == nil {
+		err = b.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
+			info, err = b.stream.Info(ctx, jetstream.WithSubjectFilter(boardSubject+w.filter))
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the names of records %s: %w", prefix, err)
+	}
+	var keys []string
+	for subject := range info.State.Subjects {
+		keys = append(keys, strings.TrimPrefix(subject, boardSubject+"."))
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
 // DeleteAt removes a record that is still at revision, or returns ErrConflict. A missing record is no error.
 func (b *Board) DeleteAt(ctx context.Context, key string, revision uint64) error {
 	err := b.remove(ctx, key, jetstream.WithExpectLastSequencePerSubject(revision))
@@ -140,7 +167,7 @@ func (b *Board) DeleteAt(ctx context.Context, key string, revision uint64) error
 func (b *Board) remove(ctx context.Context, key string, conditions ...jetstream.PublishOpt) error {
 	err := b.call(ctx, key, func(ctx context.Context) error {
 		marker := &nats.Msg{Subject: boardSubject + "." + key, Header: nats.Header{"KV-Operation": {"PURGE"}}}
-		_, err := b.js.PublishMsg(ctx, marker, append(conditions, jetstream.WithMsgTTL(tombstoneAge))...)
+		_, err := b.js.PublishMsg(ctx, marker, append([]jetstream.PublishOpt{jetstream.WithMsgTTL(tombstoneAge)}, conditions...)...)
 		if conflict(err) {
 			return fmt.Errorf("%w: %w", ErrConflict, err)
 		}

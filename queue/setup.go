@@ -25,6 +25,8 @@ const (
 	retention = 90 * 24 * time.Hour
 	// tombstoneAge is the time for which the board remembers a deleted record.
 	tombstoneAge = time.Hour
+	// discardedAge is that time for a record that nobody watches.
+	discardedAge = 2 * time.Second
 )
 
 // SetupConfig describes the streams of a cluster.

@@ -120,8 +120,44 @@ func Beats(records map[string]queue.Change) (beats map[string]manifest.Beat, ski
 	return beats, skipped
 }
 
-// Records reads all records with a prefix in one pass.
+// MaxWorkers is the number of records of workers above which none is read: their readers would take minutes. A leader removes them, and
+// workers that live write theirs again within seconds.
+const MaxWorkers = 8192
+
+// ErrFlooded: the board has more records of workers than MaxWorkers.
+var ErrFlooded = errors.New("too many records of workers")
+
+// checkFlood returns ErrFlooded if the board has more records of workers than limit.
+func checkFlood(ctx context.Context, b *queue.Board, limit int) error {
+	keys, err := b.Names(ctx, manifest.KeyWorkerPrefix)
+	if err == nil && len(keys) > limit {
+		err = fmt.Errorf("%w: the board has %d, the limit is %d; a process with the credentials of a worker may write them: renew the credentials. "+
+			"The leading coordinator removes the records within some minutes", ErrFlooded, len(keys), limit)
+	}
+	return err
+}
+
+// Discard removes the records of workers from a flooded board, about a thousand in a second. It returns their number.
+func Discard(ctx context.Context, b *queue.Board) (int, error) {
+	keys, err := b.Names(ctx, manifest.KeyWorkerPrefix)
+	if err != nil {
+		return 0, err
+	}
+	for i, key := range keys {
+		if err := b.Discard(ctx, key); err != nil {
+			return i, err
+		}
+	}
+	return len(keys), nil
+}
+
+// Records reads all records with a prefix in one pass, those of workers unless there are more than MaxWorkers.
 func Records(ctx context.Context, b *queue.Board, prefix string) (map[string]queue.Change, error) {
+	if prefix == manifest.KeyWorkerPrefix {
+		if err := checkFlood(ctx, b, MaxWorkers); err != nil {
+			return nil, err
+		}
+	}
 	found := map[string]queue.Change{}
 	for change, err := range b.Watch(ctx, prefix) {
 		switch {

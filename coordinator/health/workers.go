@@ -152,14 +152,19 @@ func (w *Workers) Works(campaign string, except func(name string) bool) bool {
 	return false
 }
 
-// Lost returns the names of workers that have ended without a word, of late, after they had leased items of a campaign last.
+// Lost returns the names of workers that have ended without a word, of late: those that had leased items of a campaign last or, as a
+// worker may end before its next beat, all.
 func (w *Workers) Lost(campaign string) (names []string) {
-	for name, c := range w.last().lost {
-		if c == campaign {
+	lost := w.last().lost
+	all := slices.Sorted(maps.Keys(lost))
+	for _, name := range all {
+		if lost[name] == campaign {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	if names == nil {
+		return all
+	}
 	return names
 }
 
@@ -192,6 +197,10 @@ func (w *Workers) Watch(ctx context.Context, cfg Config) error {
 		beats, skipped, err := board.Workers(ctx, cfg.Board)
 		if err != nil && ctx.Err() == nil {
 			cfg.Logger.Warn("could not count workers", "reason", err)
+		}
+		if errors.Is(err, board.ErrFlooded) {
+			n, err := board.Discard(ctx, cfg.Board)
+			cfg.Logger.Warn("removed the records of workers", "records", n, "error", err)
 		}
 		for _, err := range skipped {
 			if w.warn(err.Error()) {

@@ -75,8 +75,10 @@ func TestLostWorkers(t *testing.T) {
 	w.count(t.Context(), cfg, map[string]manifest.Beat{
 		"1": beat("two", "a", beatLife), "2": beat("one", "a", 2*beatLife), "3": beat("live", "a", 0), "4": beat("other", "b", beatLife),
 	})
-	if got := strings.Join(w.Lost("a"), " "); got != "one two" {
-		t.Errorf("lost %q", got)
+	for campaign, want := range map[string]string{"a": "one two", "b": "other", "c": "one other two"} {
+		if got := strings.Join(w.Lost(campaign), " "); got != want {
+			t.Errorf("lost of campaign %s: %q, want %q", campaign, got, want)
+		}
 	}
 }
 

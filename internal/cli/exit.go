@@ -97,7 +97,7 @@ func exitClasses() []exitClass {
 			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, ErrReportFile, ErrRestoredFile, api.ErrStore,
 		}},
 		{exitNATS, "the NATS servers or the server cannot be used, or no coordinator answers", []error{
-			archive.ErrNoLeader, gc.ErrNoIndex,
+			archive.ErrNoLeader, board.ErrFlooded, gc.ErrNoIndex,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrLimits, queue.ErrClosed,
 			api.ErrUnavailable,
