@@ -20,8 +20,9 @@ func newLogsCommand() *cobra.Command {
 		Use:   "logs CAMPAIGN [ITEM]",
 		Short: "Show the workers' log lines about a campaign's items",
 		Long: "Show the last log lines of the workers about the items of a campaign, also after the workers have ended: of each\n" +
-			"attempt that did not restore its item, and the rows that the coordinator cannot read. With ITEM, an id or the beginning of an id, also of the attempt that restored\n" +
-			"it. A killed worker leaves no lines: its end is in the reason that the next worker gives or, without one, on the page only.",
+			"attempt that did not restore its item, and of the rows that the coordinator cannot read. With ITEM, an id or the\n" +
+			"beginning of an id, also of the attempt that restored it. A killed worker leaves no lines: its end is in the reason\n" +
+			"that the next worker gives or, without one, on the page only.",
 		Example: "  ddiff logs night-photos-5f0c11d2 3f2a9c",
 		Args:    cobra.RangeArgs(1, 2),
 		PreRunE: func(_ *cobra.Command, args []string) error {
