@@ -332,3 +332,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestOpaqueLevels: opaque pictures with 8 bits, which are converted by a table, get the values of single pixels.
+func TestOpaqueLevels(t *testing.T) {
+	t.Parallel()
+	src := image.NewRGBA(image.Rect(0, 0, 40, 8))
+	for i := range src.Pix {
+		if src.Pix[i] = uint8(i * 7); i%4 == 3 {
+			src.Pix[i] = 255
+		}
+	}
+	src = src.SubImage(image.Rect(3, 1, 40, 8)).(*image.RGBA)
+	got := fromImage(src, color.YCbCrToRGB)
+	for i := range got.Plane(0) {
+		r, g, b := levels(src.At(3+i%37, 1+i/37), color.YCbCrToRGB)
+		if got.Plane(0)[i] != r || got.Plane(1)[i] != g || got.Plane(2)[i] != b {
+			t.Fatalf("pixel %d is %v, %v, %v, want %v, %v, %v", i, got.Plane(0)[i], got.Plane(1)[i], got.Plane(2)[i], r, g, b)
+		}
+	}
+}

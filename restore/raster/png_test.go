@@ -94,4 +94,19 @@ func TestFinite(t *testing.T) {
 			t.Errorf("Finite(%v) = %d, %v; want %d, %v", tt.values, index, ok, tt.index, tt.ok)
 		}
 	}
+	for n := range 40 { // several blocks and a rest
+		values := slices.Repeat([]float32{math.MaxFloat32, -math.MaxFloat32}, n)[:n]
+		if index, ok := Finite(values); index != -1 || !ok {
+			t.Errorf("%d large values: %d, %v", n, index, ok)
+		}
+		for at, v := range values {
+			for _, bad := range []float32{nan, inf, -inf} {
+				values[at] = bad
+				if index, ok := Finite(values); index != at || ok {
+					t.Errorf("%v at %d of %d values: %d, %v", bad, at, n, index, ok)
+				}
+			}
+			values[at] = v
+		}
+	}
 }
