@@ -264,9 +264,9 @@ func (c *Client) Tokens(ctx context.Context) (Tokens, error) {
 	return call[Tokens](ctx, c, http.MethodGet, "tokens", nil, nil)
 }
 
-// CreateToken returns a new token with its secret.
-func (c *Client) CreateToken(ctx context.Context, owner string, role Role) (Token, error) {
-	return call[Token](ctx, c, http.MethodPost, "tokens", nil, map[string]any{"owner": owner, "role": role})
+// CreateToken returns a new token with its secret, which ends after some days; 0 for TokenDays.
+func (c *Client) CreateToken(ctx context.Context, owner string, role Role, days int) (Token, error) {
+	return call[Token](ctx, c, http.MethodPost, "tokens", nil, map[string]any{"owner": owner, "role": role, "days": days})
 }
 
 // RevokeToken removes a token.

@@ -290,9 +290,14 @@ type Token struct {
 	Owner   string    `json:"owner"`
 	Role    Role      `json:"role"`
 	Created time.Time `json:"created"`
+	// Ends is the time from which the token is refused.
+	Ends time.Time `json:"ends,omitzero"`
 	// Secret is set in the answer to its creation only.
 	Secret string `json:"token,omitempty"`
 }
+
+// TokenDays is the number of days after which a token ends by default.
+const TokenDays = 365
 
 // Tokens is the list of tokens.
 type Tokens struct {

@@ -238,6 +238,14 @@ func (c *Campaign) CheckOutput() error {
 	return nil
 }
 
+// CheckOwner returns an error for an owner who would own a folder of ddiff: an owner has the folder of its name in the store.
+func CheckOwner(owner string) error {
+	if strings.HasPrefix(owner, ".") || (&Campaign{Output: owner}).CheckOutput() != nil {
+		return fmt.Errorf("%q, which is no name of an owner: it is a folder of the store", owner)
+	}
+	return nil
+}
+
 // MayUse reports whether workers of a pool may lease items of the campaign.
 func (c *Campaign) MayUse(pool string) bool { return c.Spec.Pool == "" || c.Spec.Pool == pool }
 

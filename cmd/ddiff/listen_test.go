@@ -2,11 +2,15 @@ package main_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -275,4 +279,95 @@ func TestWorkerEndsAfterHang(t *testing.T) {
 		return
 	}
 	t.Error("the item is not dead")
+}
+
+// TestListenForOneUser: without tokens a coordinator answers its own user only, by a file that others cannot read and commands find.
+func TestListenForOneUser(t *testing.T) {
+	t.Parallel()
+	n := startNATS(t, "")
+	address := freeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	must(t, err)
+	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", t.TempDir(), "--listen", address)
+	if text := awaitAnswer(t, address, "/api/v1/campaigns", http.StatusUnauthorized); strings.Contains(text, "campaigns\":") {
+		t.Errorf("an answer without a token: %s", text)
+	}
+	path := filepath.Join(cache, "ddiff", "pages", port)
+	info, err := os.Stat(path)
+	must(t, err)
+	folder, err := os.Stat(filepath.Dir(path))
+	must(t, err)
+	if info.Mode().Perm() != 0o600 || folder.Mode().Perm() != 0o700 {
+		t.Errorf("the modes of the token and its folder are %v and %v", info.Mode(), folder.Mode())
+	}
+	list := func(env ...string) ended {
+		cmd := command(t, "list", "--server", "http://localhost:"+port)
+		cmd.Env = append(cmd.Env, env...)
+		return end(t, cmd)
+	}
+	wantCode(t, list(), 0)
+	stranger := list("XDG_CACHE_HOME=" + t.TempDir())
+	wantCode(t, stranger, 2)
+	wantMessage(t, stranger, "needs the token")
+	if text := c.stderr.text(); strings.Contains(text, strings.TrimSpace(string(read(t, path)))) {
+		t.Errorf("the log has the token: %s", text)
+	}
+	c.signal(t, syscall.SIGTERM)
+	c.end()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the token remains: %v", err)
+	}
+}
+
+// TestViewForOneUser: the page of an output needs the secret of its address.
+func TestViewForOneUser(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photographs(t, "coffee"), "--task", "hdr")
+	p := startProcess(t, nil, "view", out)
+	p.wait(t, &p.stdout, "(until Ctrl-C)", 1)
+	at := regexp.MustCompile(`page: http://(localhost:\d+)(/\?token=\w{20,}) `).FindStringSubmatch(p.stdout.text())
+	if at == nil {
+		t.Fatalf("no address with a token\n%s", p.stdout.text())
+	}
+	for path, want := range map[string]int{"/": http.StatusOK, "/api/v1/campaigns": http.StatusUnauthorized, "/api/v1/campaigns/out/report/index.html": http.StatusUnauthorized} {
+		if code, text := ask(t, at[1], path); code != want {
+			t.Errorf("%s without the token: %d %s", path, code, text)
+		}
+	}
+	jar, err := cookiejar.New(nil)
+	must(t, err)
+	browser := &http.Client{Jar: jar}
+	get := func(path string, dest string) (status int, policy, body string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at[1]+path, nil)
+		must(t, err)
+		r.Header.Set("Sec-Fetch-Dest", dest)
+		answer, err := browser.Do(r)
+		must(t, err)
+		defer answer.Body.Close()
+		data, err := io.ReadAll(answer.Body)
+		must(t, err)
+		return answer.StatusCode, answer.Header.Get("Content-Security-Policy"), string(data)
+	}
+	if status, _, _ := get(at[2], "document"); status != http.StatusOK {
+		t.Fatalf("the address: %d", status)
+	}
+	status, _, body := get("/api/v1/campaigns", "empty")
+	var list struct {
+		Campaigns []struct{ Campaign struct{ ID string } }
+	}
+	must(t, json.Unmarshal([]byte(body), &list))
+	if status != http.StatusOK || len(list.Campaigns) != 1 {
+		t.Fatalf("with the session: %d %s", status, body)
+	}
+	// A report is in a frame that its page cannot leave.
+	report := "/api/v1/campaigns/" + list.Campaigns[0].Campaign.ID + "/report/index.html"
+	if status, policy, body := get(report, "document"); status != http.StatusOK || !strings.Contains(policy, "frame-src 'self'") || !strings.Contains(body, `<iframe title="Report" sandbox=`) {
+		t.Errorf("the frame of a report: %d %s %.300s", status, policy, body)
+	}
+	if status, policy, body := get(report+"?framed=true", "iframe"); status != http.StatusOK || !strings.HasPrefix(policy, "sandbox allow-scripts") || strings.Contains(policy, "allow-top-navigation") ||
+		!strings.Contains(policy, "frame-ancestors 'self'") || !strings.Contains(body, "coffee") {
+		t.Errorf("a report: %d %s", status, policy)
+	}
+	p.signal(t, syscall.SIGINT)
+	p.end()
 }

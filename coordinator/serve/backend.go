@@ -51,8 +51,8 @@ type Tokens interface {
 	// Token returns the token with a secret, or an error that wraps api.ErrNoToken.
 	Token(ctx context.Context, secret string) (api.Token, error)
 	Tokens(ctx context.Context) (api.Tokens, error)
-	// CreateToken returns a new token with its secret.
-	CreateToken(ctx context.Context, owner string, role api.Role) (api.Token, error)
+	// CreateToken returns a new token with its secret, which ends after some days; 0 for [api.TokenDays].
+	CreateToken(ctx context.Context, owner string, role api.Role, days int) (api.Token, error)
 	// RevokeToken removes the token with an id.
 	RevokeToken(ctx context.Context, id string) error
 }

@@ -36,9 +36,6 @@ func (s *Server) addCallers() {
 		}
 	},
 	) (*session, error) {
-		if s.cfg.Tokens == nil {
-			return nil, Problem(api.NewError(api.ErrRefused, "this server needs no token"))
-		}
 		t, err := s.cfg.Tokens.Token(ctx, in.Body.Token)
 		if err != nil {
 			return nil, s.failed(ctx, login, err)
@@ -53,55 +50,42 @@ func (s *Server) addCallers() {
 		return &session{cookie(identityOf(ctx), "", -1), s.me(api.Token{})}, nil
 	})
 
-	tokens := func() (Tokens, error) {
-		if s.cfg.Tokens == nil {
-			return nil, api.NewError(api.ErrRefused, "this server needs no tokens; give the coordinator --require-tokens")
-		}
-		return s.cfg.Tokens, nil
-	}
 	refused := func(op *huma.Operation) { op.Errors = append(op.Errors, http.StatusConflict) }
 	add(s, api.Admin, http.MethodGet, "/tokens", "List the tokens without their secrets", func(ctx context.Context, _ *none) (api.Tokens, error) {
-		t, err := tokens()
-		if err != nil {
-			return api.Tokens{}, err
-		}
-		return t.Tokens(ctx)
+		return s.cfg.Tokens.Tokens(ctx)
 	}, refused)
 	add(s, api.Admin, http.MethodPost, "/tokens", "Create a token; the answer has its secret, which is not stored", func(ctx context.Context, in *struct {
 		Body struct {
 			Owner string   `json:"owner" minLength:"1" maxLength:"100" pattern:"^[^\\x00-\\x1f\\x7f]+$"`
 			Role  api.Role `json:"role" enum:"viewer,submitter,admin"`
+			Days  int      `json:"days,omitempty" minimum:"0" maximum:"3650" doc:"Days until the token ends; without it a year"`
 		}
 	},
 	) (api.Token, error) {
-		t, err := tokens()
-		if err != nil {
-			return api.Token{}, err
+		t, err := s.cfg.Tokens.CreateToken(ctx, in.Body.Owner, in.Body.Role, in.Body.Days)
+		if err == nil {
+			note(ctx, "token", t.ID, "token_owner", t.Owner, "token_role", t.Role)
 		}
-		return t.CreateToken(ctx, in.Body.Owner, in.Body.Role)
+		return t, err
 	}, status(http.StatusCreated))
 	add(s, api.Admin, http.MethodDelete, "/tokens/{token}", "Revoke a token", func(ctx context.Context, in *struct {
 		Token string `path:"token" pattern:"^[0-9a-f]{12}$" doc:"Id of the token"`
 	},
 	) (api.Tokens, error) {
-		t, err := tokens()
-		if err == nil {
-			err = t.RevokeToken(ctx, in.Token)
-		}
-		if err != nil {
+		if err := s.cfg.Tokens.RevokeToken(ctx, in.Token); err != nil {
 			return api.Tokens{}, err
 		}
-		return t.Tokens(ctx)
+		return s.cfg.Tokens.Tokens(ctx)
 	})
 }
 
 func (s *Server) me(t api.Token) api.Me {
-	return api.Me{Owner: t.Owner, Role: t.Role, Open: s.cfg.Tokens == nil, Login: s.cfg.Login != nil, Backend: s.cfg.Kind}
+	return api.Me{Owner: t.Owner, Role: t.Role, Open: s.cfg.Secret != "", Login: s.cfg.Login != nil, Backend: s.cfg.Kind}
 }
 
 func cookie(i identity, secret string, age int) http.Cookie {
 	return http.Cookie{
-		Name: sessionCookie, Value: secret, Path: prefix, MaxAge: age, HttpOnly: true, Secure: i.secure, SameSite: http.SameSiteStrictMode,
+		Name: i.cookie, Value: secret, Path: prefix, MaxAge: age, HttpOnly: true, Secure: i.secure, SameSite: http.SameSiteStrictMode,
 	}
 }
 
@@ -114,6 +98,10 @@ type identity struct {
 	secret string
 	// refused is why the request has no token; nil if it has one.
 	refused *api.Error
+	// cookie is the name of the cookie with the secret of a browser.
+	cookie string
+	// address is that of the client or of its proxy.
+	address string
 	// secure: the client, or a proxy in its name, came with TLS.
 	secure bool
 }
@@ -154,24 +142,24 @@ func (s *Server) identified(next http.Handler) http.Handler {
 }
 
 func (s *Server) identify(r *http.Request) (identity, *api.Error) {
-	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
-	if s.cfg.Tokens == nil {
-		// Without tokens the browser of this machine has all rights: no other name may lead here, and no proxy.
-		if !Local(r.Host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
-			return i, api.NewError(api.ErrDenied, "without tokens the server answers localhost only, and no proxy; require tokens")
-		}
-		i.token.Role = api.Admin
-		return i, nil
+	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https", cookie: sessionCookie}
+	i.address, _, _ = net.SplitHostPort(r.RemoteAddr)
+	if s.cfg.Secret != "" { // browsers share cookies between the ports of a host
+		_, port, _ := net.SplitHostPort(r.Host)
+		i.cookie += "_" + port
 	}
 	secret, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !isBearer {
-		if c, err := r.Cookie(sessionCookie); err == nil {
+		if c, err := r.Cookie(i.cookie); err == nil {
 			secret = c.Value
 		}
 	}
 	i.secret = secret
 	if secret == "" || !strings.HasPrefix(r.URL.Path, prefix) {
 		i.refused = api.NewError(api.ErrNoToken, "the request needs an access token; an administrator creates one: ddiff token create")
+		if s.cfg.Secret != "" {
+			i.refused = api.NewError(api.ErrNoToken, "the request needs the token of the address that the command printed")
+		}
 		return i, nil
 	}
 	var err error

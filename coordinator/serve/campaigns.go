@@ -155,6 +155,7 @@ func (s *Server) submit(ctx context.Context, in *order) (*submitted, error) {
 		return &submitted{http.StatusOK, checked}, err
 	}
 	done, err := s.cfg.Controller.Submit(ctx, in.RawBody, o)
+	note(ctx, "campaign", done.ID, "created", done.Created)
 	if done.Created {
 		return &submitted{http.StatusCreated, done}, err
 	}

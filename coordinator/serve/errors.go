@@ -26,7 +26,7 @@ func Problem(err error) *api.Error {
 	}{
 		{api.ErrNotFound, []error{queue.ErrNoRecord, queue.ErrBadName, storage.ErrNotFound, storage.ErrBadKey}},
 		{api.ErrRefused, []error{board.ErrRefused, board.ErrReplaced}},
-		{api.ErrStore, []error{storage.ErrUnavailable, storage.ErrAccess, storage.ErrCorrupt}},
+		{api.ErrStore, []error{api.ErrStore, storage.ErrUnavailable, storage.ErrAccess, storage.ErrCorrupt}},
 		{api.ErrUnavailable, []error{
 			archive.ErrNoLeader, queue.ErrUnavailable, queue.ErrNotReady, queue.ErrClosed, queue.ErrAccess, queue.ErrFull,
 			context.DeadlineExceeded, context.Canceled,

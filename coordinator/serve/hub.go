@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,12 +37,15 @@ type hub struct {
 	newest map[[2]string]api.Event // by kind and key
 	last   uint64
 	ready  chan struct{} // closed when newest is complete
-	// streams maps the channels of frames, which all streams share, to the campaign that a client follows, empty for all.
-	streams map[chan []byte]string
+	// streams are the clients by the channels of their frames, which all streams share.
+	streams map[chan []byte]follower
 }
 
+// follower is a client of a stream: its token, empty for the only user of a server, its address, and the campaign that it follows, empty for all.
+type follower struct{ token, address, campaign string }
+
 func newHub() *hub {
-	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan []byte]string{}}
+	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan []byte]follower{}}
 }
 
 // follow enters the events of a backend until ctx ends.
@@ -79,8 +83,8 @@ func (h *hub) enter(e api.Event) {
 		delete(h.newest, k)
 	}
 	text := frame(e)
-	for s, campaign := range h.streams {
-		if !concerns(e, campaign) {
+	for s, f := range h.streams {
+		if !concerns(e, f.campaign) {
 			continue
 		}
 		select {
@@ -115,27 +119,37 @@ func concerns(e api.Event, campaign string) bool {
 	return campaign == "" || e.Key == campaign && (e.Kind == api.EventCampaign || e.Kind == api.EventStatus)
 }
 
-// open opens a stream of a campaign, or of all if it is empty, after the event with an id, 0 for none before. It returns the missed events
-// and the newest id.
-func (h *hub) open(campaign string, after uint64) (missed []api.Event, last uint64, stream chan []byte, err error) {
+// open opens a stream of a client after the event with an id, 0 for none before. It returns the missed events and the newest id.
+func (h *hub) open(f follower, after uint64) (missed []api.Event, last uint64, stream chan []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.streams) >= maxStreams {
+	ofToken, ofAddress := 0, 0
+	for _, other := range h.streams {
+		if other.token == f.token {
+			if ofToken++; other.address == f.address {
+				ofAddress++
+			}
+		}
+	}
+	switch {
+	case len(h.streams) >= maxStreams:
 		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
+	case f.token != "" && (ofToken >= maxTokenStreams || ofAddress >= maxAddressStreams):
+		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams of this token are open, %d of them from this address; close some", ofToken, ofAddress))
 	}
 	if after > 0 {
 		if after > h.last {
 			after = 0 // an id of a board that was lost: everything may have changed
 		}
 		for e := range maps.Values(h.newest) {
-			if e.ID > after && concerns(e, campaign) {
+			if e.ID > after && concerns(e, f.campaign) {
 				missed = append(missed, e)
 			}
 		}
 		slices.SortFunc(missed, func(a, b api.Event) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	stream = make(chan []byte, streamBuffer)
-	h.streams[stream] = campaign
+	h.streams[stream] = f
 	return missed, h.last, stream, nil
 }
 
@@ -147,9 +161,6 @@ func (h *hub) close(stream chan []byte) {
 
 // valid reports whether the token of an open stream is not revoked, as far as the board answers.
 func (s *Server) valid(ctx context.Context) bool {
-	if s.cfg.Tokens == nil {
-		return true
-	}
 	_, err := s.cfg.Tokens.Token(ctx, identityOf(ctx).secret)
 	return !errors.Is(err, api.ErrNoToken)
 }
@@ -170,7 +181,8 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 	case <-time.After(sendLimit):
 		return nil, api.NewError(api.ErrUnavailable, "the coordinator cannot read the board yet")
 	}
-	missed, last, stream, err := s.hub.open(campaign, after)
+	i := identityOf(ctx)
+	missed, last, stream, err := s.hub.open(follower{strings.TrimSpace(i.token.Owner + " " + i.token.ID), i.address, campaign}, after)
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,15 @@ type file struct {
 const (
 	// sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
 	sandboxed = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-	// pagePolicy and the source of the script are the policy of a report's page. It is not sandboxed: without an origin it could not read its pictures.
-	pagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
+	// pagePolicy and the source of the script are the policy of a report's page, which needs its origin to read its pictures.
+	pagePolicy = "sandbox allow-scripts allow-same-origin allow-downloads; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'self'; script-src "
+	// reportFrame is what a browser gets in place of a report's page, and framePolicy its policy: inside a frame of this site, a page of a stranger cannot
+	// lead its reader to another.
+	reportFrame = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Report</title>" +
+		"<style>html, body, iframe { margin: 0; border: 0; width: 100%; height: 100%; display: block; }</style>" +
+		"<iframe title=\"Report\" sandbox=\"allow-scripts allow-same-origin allow-downloads\" src=\"?framed=true\"></iframe></html>\n"
+	framePolicy = "default-src 'none'; frame-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 // cacheForever lets clients keep the file of an item for a day: its content follows from the item.
@@ -95,11 +102,16 @@ func (s *Server) addReport() error {
 		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
 	huma.Register(s.api, report, func(ctx context.Context, in *struct {
 		InCampaign
-		Path string `path:"path" maxLength:"500"`
+		Path   string `path:"path" maxLength:"500"`
+		Framed bool   `query:"framed" doc:"The page itself, in place of a frame with it"`
+		Dest   string `header:"Sec-Fetch-Dest"`
 	},
 	) (*file, error) {
 		if !fileOfReport(in.Path) {
 			return nil, api.NewError(api.ErrNotFound, "the report has no such file")
+		}
+		if in.Path == page.Key && in.Dest == "document" {
+			return &file{Type: "text/html; charset=utf-8", Security: framePolicy, Body: []byte(reportFrame)}, nil
 		}
 		data, err := s.read(ctx, in.ID, in.Path)
 		if err != nil {

@@ -48,17 +48,29 @@ func (s *Server) refusal(ctx context.Context, op huma.Operation, err error) *red
 	}
 }
 
-// inLogin has the parts of a request from which the address of the callback follows.
-type inLogin struct{ callback string }
+// inLogin has the host of a request.
+type inLogin struct{ host string }
 
 // Resolve implements huma.Resolver.
 func (in *inLogin) Resolve(ctx huma.Context) []error {
-	scheme := "http"
-	if identityOf(ctx.Context()).secure {
-		scheme = "https"
-	}
-	in.callback = scheme + "://" + ctx.Host() + loginPath + "/callback"
+	in.host = ctx.Host()
 	return nil
+}
+
+// callback returns the address to which the provider sends a browser. It follows from the configuration: a request may name any host. Only
+// this machine needs none.
+func (s *Server) callback(ctx context.Context, in inLogin) (string, error) {
+	at := s.cfg.PublicURL
+	if at == "" {
+		if !Local(in.host) {
+			return "", api.NewError(api.ErrDenied, "the server does not know its address; an administrator gives the coordinator --public-url https://HOST")
+		}
+		at = "http://" + in.host
+		if identityOf(ctx).secure {
+			at = "https://" + in.host
+		}
+	}
+	return at + loginPath + "/callback", nil
 }
 
 func (s *Server) addLogin() {
@@ -71,7 +83,11 @@ func (s *Server) addLogin() {
 	}
 	begin := s.operation(anyone, http.MethodGet, "/session/login", "Send a browser to the identity provider", found)
 	huma.Register(s.api, begin, func(ctx context.Context, in *inLogin) (*redirect, error) {
-		address, memo, err := s.cfg.Login.Begin(in.callback)
+		callback, err := s.callback(ctx, *in)
+		address, memo := "", ""
+		if err == nil {
+			address, memo, err = s.cfg.Login.Begin(callback)
+		}
 		if err != nil {
 			return s.refusal(ctx, begin, err), nil
 		}
@@ -89,7 +105,11 @@ func (s *Server) addLogin() {
 		if in.Error != "" || in.Code == "" {
 			return s.refusal(ctx, end, api.NewError(api.ErrNoToken, "the identity provider refuses the sign-in: "+cmp.Or(in.Error, "it gives no code"))), nil
 		}
-		secret, ends, err := s.cfg.Login.Finish(ctx, in.callback, in.Memo.Value, in.State, in.Code)
+		callback, err := s.callback(ctx, in.inLogin)
+		if err != nil {
+			return s.refusal(ctx, end, err), nil
+		}
+		secret, ends, err := s.cfg.Login.Finish(ctx, callback, in.Memo.Value, in.State, in.Code)
 		if err == nil && len(secret) > maxCookie {
 			err = api.NewError(api.ErrDenied, "the ID token is too large for a cookie; let the identity provider include fewer groups")
 		}

@@ -167,7 +167,7 @@ func (s *Server) register() error {
 	s.mux.Handle("/openapi.json", tagged(outer))
 	s.mux.Handle(prefix+"/", tagged(explained(outer)))
 	front, err := page.Handler()
-	s.mux.Handle("/", front)
+	s.mux.Handle("/", s.admitting(front))
 	return err
 }
 

@@ -37,11 +37,12 @@ func TestMemoryOfFiles(t *testing.T) {
 	store.Files[manifest.ItemKey(item, "restored.png")] = picture.Bytes()
 	store.Files["index.html"] = []byte("<p>")
 	s, err := New(Config{
-		Backend: oneOutput{output: result.Output{Store: store}}, Kind: "output", Logger: slog.New(slog.DiscardHandler), AnswerLimit: 100 * time.Millisecond,
+		Backend: oneOutput{output: result.Output{Store: store}}, Kind: "output", Secret: "secret", Logger: slog.New(slog.DiscardHandler), AnswerLimit: 100 * time.Millisecond,
 	})
 	reporttest.Must(t, err)
 	status := func(path string) int {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+prefix+path, nil)
+		r.Header.Set("Authorization", "Bearer secret")
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		return w.Code
@@ -75,7 +76,7 @@ func TestLostBoard(t *testing.T) {
 	h := newHub()
 	h.enter(api.Event{ID: 10, Kind: api.EventStatus, Key: "night", Data: []byte("1")})
 	h.enter(api.Event{Kind: api.EventReady})
-	_, last, stream, err := h.open("", 0)
+	_, last, stream, err := h.open(follower{}, 0)
 	if err != nil || last != 10 {
 		t.Fatalf("opened after event %d, %v", last, err)
 	}
@@ -84,7 +85,7 @@ func TestLostBoard(t *testing.T) {
 	if len(stream) != 1 || !strings.Contains(string(<-stream), `"data":2`) {
 		t.Error("the stream lacks the state of the restored board, or has a known one")
 	}
-	missed, last, _, err := h.open("", 10)
+	missed, last, _, err := h.open(follower{}, 10)
 	if err != nil || last != 3 || len(missed) != 1 || missed[0].ID != 3 {
 		t.Errorf("missed %+v before event %d, %v", missed, last, err)
 	}
@@ -94,11 +95,11 @@ func TestLostBoard(t *testing.T) {
 func TestSlowStream(t *testing.T) {
 	t.Parallel()
 	h := newHub()
-	_, _, slow, err := h.open("", 0)
+	_, _, slow, err := h.open(follower{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, quick, err := h.open("", 0)
+	_, _, quick, err := h.open(follower{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

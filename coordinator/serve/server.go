@@ -33,10 +33,15 @@ type Config struct {
 	Kind string
 	// Controller changes campaigns. Nil: nothing can be changed.
 	Controller Controller
-	// Tokens has the access tokens. Nil: every request has the role admin, and must name localhost as its host.
+	// Secret is the only access token of a server for one user of this machine: its holder has the role admin, and nobody else has any. It
+	// is also accepted as the parameter token of the page's address, which gives the browser its session. Empty: Tokens has the tokens.
+	Secret string
+	// Tokens has the access tokens. Nil with a Secret.
 	Tokens Tokens
 	// Login signs browsers in by an identity provider. Nil: they need a token.
 	Login Login
+	// PublicURL is the address of the server for browsers, as in https://host, which Login needs on other machines.
+	PublicURL string
 	// Tasks and Methods are the catalogue, as ddiff tasks --json and ddiff methods --json print it.
 	Tasks, Methods json.RawMessage
 	// Version is that of ddiff.
@@ -57,15 +62,18 @@ func (c Config) Validate() error {
 		return fmt.Errorf("serve: Kind %q is neither cluster nor output", c.Kind)
 	case c.Logger == nil:
 		return errors.New("serve: Logger is missing")
+	case (c.Secret == "") == (c.Tokens == nil):
+		return errors.New("serve: want either Secret or Tokens")
 	}
 	return nil
 }
 
 // The limits of the server.
 const (
-	maxBody    = 1 << 20
-	maxHeader  = 64 << 10
-	maxStreams = 4096
+	maxBody   = 1 << 20
+	maxHeader = 64 << 10
+	// maxStreams is the number of event streams, maxTokenStreams that of a token, maxAddressStreams that of a token at an address.
+	maxStreams, maxTokenStreams, maxAddressStreams = 4096, 256, 64
 	// sendLimit is the time in which a client of an event stream must take an event.
 	sendLimit = 10 * time.Second
 )
@@ -87,6 +95,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.AnswerLimit, cfg.Heartbeat = cmp.Or(cfg.AnswerLimit, time.Minute), cmp.Or(cfg.Heartbeat, 15*time.Second)
+	if cfg.Secret != "" {
+		cfg.Tokens = localSecret(cfg.Secret)
+	}
 	s := &Server{
 		cfg: cfg, mux: http.NewServeMux(), hub: newHub(),
 		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail),
@@ -98,7 +109,7 @@ func New(cfg Config) (*Server, error) {
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, api.NewError(api.ErrDenied, "the request comes from a page of another site"))
 	}))
-	s.handler = secured(s.limited(origin.Handler(s.identified(s.reserving(s.mux)))))
+	s.handler = secured(s.limited(s.identified(s.audited(origin.Handler(s.reserving(s.mux))))))
 	return s, nil
 }
 
@@ -113,8 +124,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t TLS) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: s.cfg.AnswerLimit + 10*time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: s.cfg.AnswerLimit + 10*time.Second,
+		IdleTimeout: 30 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	watched := make(chan struct{})

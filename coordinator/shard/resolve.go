@@ -58,6 +58,7 @@ const longest = math.MaxInt32
 // Admission is Vocabulary for new campaigns: with it, values of solver parameters without any effect are an error.
 func (c Catalogue) Admission() manifest.Vocabulary {
 	v := c.Vocabulary()
+	v.MaxSteps = prior.LongestSchedule
 	v.Idle = func(preset string, task manifest.TaskSpec, name, parameter string) (reason string, restated bool) {
 		m, err := c.Methods.Find(name)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,7 +51,7 @@ func TestPage(t *testing.T) {
 		address, err := FreeAddress(ctx)
 		must(t, err)
 		listen = append(listen, address)
-		_, err = c.AddCoordinator(ctx, "--listen", address)
+		_, err = c.AddCoordinator(ctx, "--listen", address, "--require-tokens")
 		must(t, err)
 	}
 	withTokens, err := FreeAddress(ctx)
@@ -60,7 +61,10 @@ func TestPage(t *testing.T) {
 	front := forward(t, listen[0])
 	b.base = "http://" + front.address + "/"
 
-	b.step("open the empty list", window(1280, 900, "light"), b.open(""), has("No campaigns yet"))
+	b.expect("status of 401")
+	b.step("open the empty list", window(1280, 900, "light"), b.open(""), asAdmin(c, b), has("No campaigns yet"))
+	b.expect("")
+	b.step("open an address that is no text", b.open("#/%zz"), has("ddiff"), b.open("#/campaigns"), has("No campaigns yet"))
 	b.audit("empty list")
 	id := submitted(b, c)
 	damage := filepath.Join(c.S3.Root, Dataset, "coffee.png")
@@ -129,11 +133,26 @@ func followed(b *browser, c *Cluster, withTokens, id string) {
 	b.base = withTokens
 	signedIn(b, c, id)
 	b.base = base
-	b.step("open it without a token", b.open("#/campaigns/"+id), until(`document.querySelector(".head .phase").innerText === "running"`))
+	b.expect("status of 401")
+	b.step("sign in again", b.open("#/campaigns/"+id), asAdmin(c, b))
+	b.expect("")
+	b.step("open it", b.open("#/campaigns/"+id), until(`document.querySelector(".head .phase").innerText === "running"`))
 	b.step("watch it further", until(doneCount+` >= 5`))
 	b.shot("page-running")
 	b.step("wait for its end", has("2 items without a result"), until(`document.querySelector(".head .phase").innerText === "finished"`), has("Device time"))
 	b.audit("campaign with failures")
+}
+
+// asAdmin signs in with the token of an administrator.
+func asAdmin(c *Cluster, b *browser) action {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		return chromedp.Do(ctx, chromedp.WaitVisible("[name=token]"), chromedp.SendKeys("[name=token]", c.token(b.ctx, b.t, "admin")+kb.Enter), has("vera (admin)"))
+	})
+}
+
+// inReport is an expression about the page of a report, which is in a frame.
+func inReport(expression string) string {
+	return `((document) => ` + expression + `)(document.querySelector("iframe").contentDocument)`
 }
 
 // verbs are the texts of the buttons and links that change something.
@@ -197,7 +216,7 @@ func hostile(b *browser, c *Cluster) {
 	b.step("open its image", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"),
 		until(fmt.Sprintf(`document.querySelector("#item-title").innerText.includes(%q)`, hostileName)))
 	clean("an item")
-	b.step("open its report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(`document.documentElement.dataset.ready === "1"`), has(hostileName))
+	b.step("open its report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(inReport(`document.documentElement.dataset.ready === "1" && document.body.innerText.includes(`+strconv.Quote(hostileName)+`)`)))
 	clean("the report")
 	b.step("see its name in the list", b.open("#/campaigns"), has(hostileName), until(`document.querySelectorAll(".campaigns tbody tr").length === 3`))
 	clean("the list")
@@ -250,8 +269,8 @@ func viewed(b *browser, id string) {
 	b.step("open the next image", chromedp.KeyEvent("n"), until(fmt.Sprintf(`location.hash !== %q && document.querySelector("#item-title")`, first)))
 	b.step("read its attempts", chromedp.WaitVisible(".viewer .u-wrap canvas"), script(`document.querySelectorAll(".viewer summary").forEach((s) => s.click())`), has("Attempt 1"))
 	b.step("close it", chromedp.KeyEvent(kb.Escape), until(`!location.hash.includes("item=") && !document.querySelector("dialog.viewer")`))
-	b.step("open the report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(`document.documentElement.dataset.ready === "1"`),
-		until(`[...document.images].filter((i) => i.loading !== "lazy").every((i) => i.complete && i.naturalWidth > 0)`))
+	b.step("open the report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(inReport(`document.documentElement.dataset.ready === "1"`)),
+		until(inReport(`[...document.images].filter((i) => i.loading !== "lazy").every((i) => i.complete && i.naturalWidth > 0)`)))
 }
 
 // compared chooses two campaigns in the list and compares them.
@@ -315,7 +334,7 @@ func forward(t *testing.T, to string) *forwarder {
 }
 
 // pageAddress is the line that ddiff view and ddiff run --open print.
-var pageAddress = regexp.MustCompile(`page: (http://localhost:\d+/)`)
+var pageAddress = regexp.MustCompile(`page: (http://localhost:\d+/)\?token=(\w+)`)
 
 // local looks at a run in progress, and at its output with ddiff view.
 func local(b *browser, c *Cluster) {
@@ -324,7 +343,7 @@ func local(b *browser, c *Cluster) {
 	b.step("open a run", window(1280, 900, "light"), b.open("#/campaigns"), chromedp.Click(".campaigns th a"),
 		until(doneCount+` >= 1 && document.querySelector(".head .phase").innerText === "running"`))
 	b.step("watch it end", until(doneCount+` === 6 && document.querySelector(".head .phase").innerText === "finished"`))
-	b.step("open its report", press("Report"), until(`document.documentElement.dataset.ready === "1"`))
+	b.step("open its report", press("Report"), until(inReport(`document.documentElement.dataset.ready === "1"`)))
 	serve(b, c, "view", out)
 	b.step("view the output", b.open("#/campaigns/photographs"), until(`document.querySelectorAll(".row").length === 6`), until(`!document.body.innerText.includes("Pause")`))
 	b.step("open an image of it", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"))
@@ -351,7 +370,7 @@ func serve(b *browser, c *Cluster, args ...string) {
 			}
 			if found := pageAddress.FindSubmatch(text); found != nil {
 				b.base = string(found[1])
-				return nil
+				return chromedp.Do(ctx, chromedp.Navigate(b.base+"?token="+string(found[2])))
 			}
 			select {
 			case <-ctx.Done():

@@ -13,6 +13,9 @@ type Schedule struct {
 	AlphaBar []float64
 }
 
+// LongestSchedule is the largest number of time indices of a schedule.
+const LongestSchedule = 100_000
+
 // Steps returns T, the number of time indices.
 func (s Schedule) Steps() int { return len(s.AlphaBar) }
 
@@ -39,8 +42,8 @@ func ParseSchedule(text string) (Schedule, error) {
 		return Schedule{}, fmt.Errorf("%s takes %d numbers, got %d", kind, want, len(num))
 	}
 	n := int(num[want-1])
-	if float64(n) != num[want-1] || n < 2 || n > 100_000 {
-		return Schedule{}, fmt.Errorf("the number of steps must be an integer in 2..100000")
+	if float64(n) != num[want-1] || n < 2 || n > LongestSchedule {
+		return Schedule{}, fmt.Errorf("the number of steps must be an integer in 2..%d", LongestSchedule)
 	}
 	if kind == "cosine" {
 		f := func(t int) float64 {

@@ -18,6 +18,7 @@ import (
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
+	"ddiff/internal/cli/localpage"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -33,7 +34,7 @@ type backend interface {
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	Workers(ctx context.Context) (api.Workers, error)
 	Tokens(ctx context.Context) (api.Tokens, error)
-	CreateToken(ctx context.Context, owner string, role api.Role) (api.Token, error)
+	CreateToken(ctx context.Context, owner string, role api.Role, days int) (api.Token, error)
 	RevokeToken(ctx context.Context, id string) error
 }
 
@@ -95,7 +96,11 @@ func (f backendFlags) with(ctx context.Context, use func(b backend) error) error
 		if f.ca == "" {
 			f.ca = os.Getenv(envServerCA)
 		}
-		c, err := api.NewClient(api.ClientConfig{URL: f.server, Token: os.Getenv(envToken), CAFile: f.ca})
+		token := os.Getenv(envToken)
+		if token == "" {
+			token = localpage.Secret(f.server)
+		}
+		c, err := api.NewClient(api.ClientConfig{URL: f.server, Token: token, CAFile: f.ca})
 		if err != nil {
 			return cli.Usage(err)
 		}

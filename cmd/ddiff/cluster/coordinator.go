@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/catalogue"
+	"ddiff/internal/cli/localpage"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -232,7 +234,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
 		Inspect: inspect, Usage: usage,
 		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
-	})
+	}, stderr)
 	if err != nil {
 		return err
 	}
@@ -257,7 +259,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 }
 
 // serveAPI serves the HTTP API until stop is called, if a flag asks for it.
-func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (stop func(), err error) {
+func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, stderr io.Writer) (stop func(), err error) {
 	if o.api.address == "" {
 		return func() {}, nil
 	}
@@ -279,9 +281,14 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 			c.Close()
 		}
 	}()
-	server := serve.Config{Backend: c, Controller: c, Kind: "cluster", Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger}
+	server := serve.Config{Backend: c, Controller: c, Kind: "cluster", PublicURL: o.api.publicURL, Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger}
 	if o.api.requireTokens {
 		server.Tokens = c
+	} else {
+		server.Secret = rand.Text()
+		if _, err := localpage.Folder(); err != nil {
+			return nil, cli.Usage(fmt.Errorf("--listen: there is no folder for its token: %w; give --require-tokens", err))
+		}
 	}
 	if err := o.api.oidc.accept(&server); err != nil {
 		return nil, err
@@ -290,7 +297,25 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 	if err != nil {
 		return nil, err
 	}
-	l, err := listen(ctx, "--listen", o.api.address, func(ctx context.Context, l net.Listener) error { return s.Serve(ctx, l, o.api.tls) })
+	l, err := listen(ctx, "--listen", o.api.address, func(ctx context.Context, l net.Listener) error {
+		if server.Secret != "" {
+			path, remove, err := localpage.Store(l, server.Secret)
+			if err != nil {
+				cfg.Logger.Error("cannot store the token of --listen; give --require-tokens", "reason", err)
+				return err
+			}
+			defer remove()
+			cfg.Logger.Info("only its user may use the HTTP API", "token_file", path)
+			if cli.TerminalWidth(stderr) > 0 { // a log may have other readers
+				scheme := "http"
+				if o.api.tls.Cert != "" {
+					scheme = "https"
+				}
+				fmt.Fprintf(stderr, "page: %s\n", localpage.Address(scheme, l, server.Secret))
+			}
+		}
+		return s.Serve(ctx, l, o.api.tls)
+	})
 	if err != nil {
 		return nil, err
 	}

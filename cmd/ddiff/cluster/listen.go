@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,7 @@ type apiFlags struct {
 	address       string
 	tls           serve.TLS
 	requireTokens bool
+	publicURL     string
 	oidc          oidcFlags
 }
 
@@ -86,7 +88,8 @@ func (a *apiFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&a.address, "listen", "", "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of localhost (default: off)")
 	f.StringVar(&a.tls.Cert, "tls-cert", "", "PEM `file` with the certificate of --listen")
 	f.StringVar(&a.tls.Key, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens on localhost too; other addresses always require them")
+	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens of ddiff token on localhost too, where otherwise only this user has access; other addresses always require them")
+	f.StringVar(&a.publicURL, "public-url", "", "`address` of the server for browsers, as in https://host, to which --oidc-issuer sends them back (default: localhost only)")
 	a.oidc.add(f)
 }
 
@@ -95,6 +98,13 @@ func (a *apiFlags) check() error {
 		return cli.Usage(err)
 	}
 	a.requireTokens = a.requireTokens || a.oidc.config != nil
+	if u, err := url.Parse(a.publicURL); a.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "") {
+		return cli.Usage(fmt.Errorf("--public-url: %q is no address of a server; give one as in https://host", a.publicURL))
+	}
+	a.publicURL = strings.TrimRight(a.publicURL, "/")
+	if a.publicURL != "" && a.oidc.config == nil {
+		return cli.Usage(errors.New("--public-url is for --oidc-issuer; give it"))
+	}
 	if a.address == "" {
 		if a.tls != (serve.TLS{}) || a.requireTokens {
 			return cli.Usage(errors.New("--tls-cert, --tls-key, --require-tokens and --oidc-issuer are for --listen; give it"))

@@ -23,12 +23,13 @@ func newTokenCommand() *cobra.Command {
 
 func newTokenCreateCommand() *cobra.Command {
 	var owner, role string
+	var days int
 	cmd := verb(&cobra.Command{
 		Use: "create", Short: "Create an access token and print it",
 		Long: "Create an access token and print it. Only its SHA-256 is stored: the token cannot be shown again.",
 		Args: cobra.NoArgs,
 	}, roleAdmin, func(cmd *cobra.Command, b backend, _ []string) error {
-		t, err := b.CreateToken(cmd.Context(), owner, api.Role(role))
+		t, err := b.CreateToken(cmd.Context(), owner, api.Role(role), days)
 		if err != nil {
 			return err
 		}
@@ -37,6 +38,7 @@ func newTokenCreateCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&owner, "owner", "", "`name` of the person or program, which owns the campaigns that it submits")
 	cmd.Flags().StringVar(&role, "role", string(api.Viewer), "`role`: viewer reads, submitter also changes its own campaigns, admin changes all")
+	cmd.Flags().IntVar(&days, "days", api.TokenDays, "`number` of days after which the token ends, 1 to 3650")
 	return cmd
 }
 
@@ -51,9 +53,9 @@ func newTokenListCommand() *cobra.Command {
 		}
 		return show(cmd, asJSON, all.Tokens, func(out io.Writer, tokens []api.Token) error {
 			w := table.NewWriter(out)
-			fmt.Fprintln(w, "ID\tOWNER\tROLE\tCREATED")
+			fmt.Fprintln(w, "ID\tOWNER\tROLE\tCREATED\tENDS")
 			for _, t := range tokens {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Owner, t.Role, t.Created.Format(time.DateTime))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.ID, t.Owner, t.Role, t.Created.Format(time.DateTime), t.Ends.Format(time.DateTime))
 			}
 			return w.Flush()
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"ddiff/api"
 	"ddiff/coordinator/archive"
@@ -24,6 +25,9 @@ const (
 	// StoreLimit is how long Want waits for a coordinator to store the request.
 	StoreLimit = 5 * time.Second
 )
+
+// maxWhere is the largest part of a reason that selects items of a retry, in bytes.
+const maxWhere = 1000
 
 // nowhere is the base of relative paths, which a campaign from another machine must not have.
 const nowhere = "/a relative path"
@@ -184,6 +188,8 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 		command.Verb = manifest.CommandReconcile
 	case len(r.Items) > 0 && (len(r.Outcomes) > 0 || r.Where != ""):
 		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: items names failed or dead items; leave outcomes and where away")
+	case len(r.Where) > maxWhere || strings.ContainsFunc(r.Where, unicode.IsControl) || r.Where != "" && strings.TrimSpace(r.Where) == "":
+		return api.Retried{}, api.NewError(api.ErrInvalid, fmt.Sprintf("retry: where is no text of a reason; give a part of one line, of at most %d bytes", maxWhere))
 	case slices.Contains(r.Items, ""): // begins all ids
 		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: an item is empty; give an id or the beginning of an id, or outcomes for all items")
 	case len(r.Items) > 0:

@@ -77,8 +77,8 @@ func TestHostileRequests(t *testing.T) {
 		"limit":              {"GET", campaign + "/items?limit=100000", "", nil, 422},
 		"page of a stranger": {"POST", campaign + "/cancel", "", []string{"Sec-Fetch-Site: cross-site", "Origin: https://evil.example"}, 403},
 		"another origin":     {"POST", campaign + "/cancel", "", []string{"Origin: https://evil.example"}, 403},
-		"another host":       {"GET", base + "/campaigns", "", []string{"Host: evil.example"}, 403},
-		"a proxy":            {"GET", base + "/campaigns", "", []string{"X-Forwarded-For: 203.0.113.7"}, 403},
+		"no token":           {"GET", base + "/campaigns", "", []string{"Authorization: Bearer "}, 401},
+		"another token":      {"POST", campaign + "/cancel", "", []string{"Authorization: Bearer ddiff_false"}, 401},
 		"method":             {"PUT", campaign, "", nil, 405},
 		"unknown route":      {"GET", campaign + "/secrets", "", nil, 404},
 	} {

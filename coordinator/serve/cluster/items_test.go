@@ -219,6 +219,9 @@ func openStream(t *testing.T, url, lastID string, headers ...string) *stream {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
+	if len(headers) == 0 {
+		r.Header.Set("Authorization", "Bearer "+localSecret)
+	}
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	must(t, err)
 	t.Cleanup(func() { cancel(); _ = a.Body.Close() })

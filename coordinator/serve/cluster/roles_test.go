@@ -98,7 +98,7 @@ func TestTokens(t *testing.T) {
 	c := f.open()
 	url := f.serve(c, true)
 	admin := client(t, url, f.token(c, "root", api.Admin))
-	made, err := admin.CreateToken(t.Context(), "ann", api.Viewer)
+	made, err := admin.CreateToken(t.Context(), "ann", api.Viewer, 0)
 	must(t, err)
 	if len(made.Secret) < 64 {
 		t.Errorf("the secret has %d characters", len(made.Secret))

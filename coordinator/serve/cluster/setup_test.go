@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +44,26 @@ type fixture struct {
 	board *queue.Board
 	store *storage.Dir
 	dir   string // of the store
+	logs  *logBuffer
+}
+
+// logBuffer has the log of a server.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -50,7 +72,7 @@ func newFixture(t *testing.T) *fixture {
 	dir := t.TempDir()
 	s, err := storage.NewDir(dir)
 	must(t, err)
-	return &fixture{t, nc, b, s, dir}
+	return &fixture{t, nc, b, s, dir, &logBuffer{}}
 }
 
 // open returns a view of the cluster, as each coordinator has one.
@@ -74,10 +96,12 @@ func (f *fixture) serve(c *cluster.Cluster, tokens bool) string {
 	f.t.Helper()
 	cfg := serve.Config{
 		Backend: c, Controller: c, Kind: "cluster", Version: "test", Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
-		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)), AnswerLimit: 8 * time.Second, Heartbeat: time.Second,
+		Logger: slog.New(slog.NewTextHandler(io.MultiWriter(f.t.Output(), f.logs), nil)), AnswerLimit: 8 * time.Second, Heartbeat: time.Second,
 	}
 	if tokens {
 		cfg.Tokens = c
+	} else {
+		cfg.Secret = localSecret
 	}
 	s, err := serve.New(cfg)
 	must(f.t, err)
@@ -92,6 +116,9 @@ func (f *fixture) serve(c *cluster.Cluster, tokens bool) string {
 	})
 	return "http://" + l.Addr().String()
 }
+
+// localSecret is the token of a server without others. Requests that state no other have it.
+const localSecret = "secret of the user"
 
 const campaignFile = "name: night\ndataset: {path: /photos}\ntasks: [denoise]\n"
 
@@ -192,7 +219,10 @@ func send(t *testing.T, method, url, body string, headers ...string) answer {
 			r.Host = value
 		}
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if r.Header.Get("Authorization") == "" && r.Header.Get("Cookie") == "" {
+		r.Header.Set("Authorization", "Bearer "+localSecret)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	a, err := client.Do(r)
 	must(t, err)
 	data, err := io.ReadAll(a.Body)
@@ -203,7 +233,7 @@ func send(t *testing.T, method, url, body string, headers ...string) answer {
 
 func (f *fixture) token(c *cluster.Cluster, owner string, role api.Role) string {
 	f.t.Helper()
-	t, err := c.CreateToken(f.t.Context(), owner, role)
+	t, err := c.CreateToken(f.t.Context(), owner, role, 0)
 	must(f.t, err)
 	return t.Secret
 }
@@ -211,7 +241,7 @@ func (f *fixture) token(c *cluster.Cluster, owner string, role api.Role) string 
 // client returns a client of the API.
 func client(t *testing.T, url, token string) *api.Client {
 	t.Helper()
-	c, err := api.NewClient(api.ClientConfig{URL: url, Token: token})
+	c, err := api.NewClient(api.ClientConfig{URL: url, Token: cmp.Or(token, localSecret)})
 	must(t, err)
 	return c
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,9 +12,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"ddiff/api"
 	"ddiff/coordinator/board"
+	"ddiff/manifest"
 	"ddiff/queue"
 )
 
@@ -24,6 +27,8 @@ const (
 	tokenWord = "ddiff_"
 	// tokenID is the number of digits of a token's id.
 	tokenID = 12
+	// maxTokenDays is the longest life of a token.
+	maxTokenDays = 3650
 )
 
 func tokenKey(secret string) string {
@@ -42,6 +47,9 @@ func (c *Cluster) Token(ctx context.Context, secret string) (t api.Token, err er
 	}
 	if err := json.Unmarshal(data, &t); err != nil {
 		return t, fmt.Errorf("read a token: %w", err)
+	}
+	if !c.cfg.Now().Before(t.Ends) {
+		return api.Token{}, api.NewError(api.ErrNoToken, "the access token ended at "+t.Ends.Format(time.RFC3339)+"; an administrator creates another: ddiff token create")
 	}
 	return t, nil
 }
@@ -63,16 +71,24 @@ func (c *Cluster) Tokens(ctx context.Context) (api.Tokens, error) {
 	return out, nil
 }
 
-// CreateToken returns a new token with its secret of 256 random bits. The board has its SHA-256 only.
-func (c *Cluster) CreateToken(ctx context.Context, owner string, role api.Role) (api.Token, error) {
+// CreateToken returns a new token with its secret of 256 random bits, which ends after some days; 0 for [api.TokenDays]. The board has its
+// SHA-256 only.
+func (c *Cluster) CreateToken(ctx context.Context, owner string, role api.Role, days int) (api.Token, error) {
 	if owner == "" || !slices.Contains(api.Roles(), role) {
 		return api.Token{}, api.NewError(api.ErrInvalid, fmt.Sprintf("a token needs an owner, and the role viewer, submitter or admin; got %q and %q", owner, role))
+	}
+	if err := manifest.CheckOwner(owner); err != nil {
+		return api.Token{}, api.NewError(api.ErrInvalid, "the owner is "+err.Error())
+	}
+	if days < 0 || days > maxTokenDays {
+		return api.Token{}, api.NewError(api.ErrInvalid, fmt.Sprintf("a token ends after 1 to %d days; got %d", maxTokenDays, days))
 	}
 	var random [32]byte
 	rand.Read(random[:])
 	secret := tokenWord + hex.EncodeToString(random[:])
 	key := tokenKey(secret)
 	t := api.Token{ID: key[len(tokenPrefix):][:tokenID], Owner: owner, Role: role, Created: c.cfg.Now().UTC()}
+	t.Ends = t.Created.AddDate(0, 0, cmp.Or(days, api.TokenDays))
 	data, err := json.Marshal(t)
 	if err == nil {
 		_, err = c.cfg.Board.Create(ctx, key, data)

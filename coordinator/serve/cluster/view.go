@@ -50,7 +50,9 @@ type view struct {
 	size atomic.Int64 // the larger of the rows and those that the record has
 
 	mu     sync.Mutex
-	starts []int // index of the first item of each window
+	starts []int         // index of the first item of each window
+	failed error         // of the last attempt to read what is stored
+	ended  chan struct{} // closed when an attempt has failed
 }
 
 func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, error) {
@@ -60,6 +62,7 @@ func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, erro
 	}
 	v := &view{
 		cfg: cfg, id: c.ID, log: cfg.Logger.With("campaign", c.ID), table: listing.New(), results: results, ready: make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	v.size.Store(int64(c.Items))
 	v.service = lifecycle.Go(ctx, v.run)
@@ -74,6 +77,7 @@ func (v *view) run(ctx context.Context) error {
 		for delays := retry.NewBackOff(viewTick/4, 10*viewTick); ; {
 			if err := v.follow(inner); err != nil && inner.Err() == nil {
 				v.log.Warn("cannot list the items, will retry", "reason", err)
+				v.fail(err)
 			}
 			if err := retry.Sleep(inner, delays.NextBackOff()); err != nil {
 				return err
@@ -333,10 +337,31 @@ func (v *view) enterResults(ctx context.Context, ids []string) error {
 	return group.Wait()
 }
 
+// fail gives those that wait for the table the error of an attempt to read it.
+func (v *view) fail(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.failed = fmt.Errorf("%w: the stored items of campaign %s cannot be read: %w; they are read again until that succeeds", api.ErrStore, v.id, err)
+	close(v.ended)
+	v.ended = make(chan struct{})
+}
+
+// await waits for the table, or returns why the last attempt to read it has failed.
 func (v *view) await(ctx context.Context) error {
+	v.mu.Lock()
+	failed, ended := v.failed, v.ended
+	v.mu.Unlock()
+	switch {
+	case v.isReady():
+		return nil
+	case failed != nil:
+		return failed
+	}
 	select {
 	case <-v.ready:
 		return nil
+	case <-ended:
+		return v.await(ctx)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -22,6 +22,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/serve"
+	"ddiff/manifest"
 )
 
 // Config describes an issuer. Fields without a stated default are required.
@@ -127,8 +128,8 @@ func (i *Issuer) Token(ctx context.Context, secret string) (api.Token, error) {
 	return t, err
 }
 
-// verify checks an ID token and returns what it permits. A token for several clients must be issued to this one: another client, which has the
-// tokens of its users, could act as them here otherwise.
+// verify checks an ID token and returns what it permits. A token that names its client, as one for several must, is issued to this one: another
+// client, which has the tokens of its users, could act as them here otherwise.
 func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Token, error) {
 	p, err := i.open()
 	if err != nil {
@@ -142,8 +143,8 @@ func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Tok
 	if err := id.Claims(&claims); err != nil {
 		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
 	}
-	if len(id.Audience) > 1 && claims["azp"] != i.cfg.ClientID {
-		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is for several clients, and its claim azp is not "+i.cfg.ClientID+"; request one for this client")
+	if party, stated := claims["azp"]; (stated || len(id.Audience) > 1) && party != i.cfg.ClientID {
+		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token was issued to another client, or is for several, and its claim azp is not "+i.cfg.ClientID+"; request one for this client")
 	}
 	t, err := i.permitted(id, claims)
 	return id, t, err
@@ -159,6 +160,8 @@ func (i *Issuer) permitted(id *oidc.IDToken, claims map[string]any) (api.Token, 
 	switch {
 	case owner == "" || len(owner) > maxOwner || strings.ContainsFunc(owner, unicode.IsControl):
 		return api.Token{}, api.NewError(api.ErrDenied, fmt.Sprintf("the claim %s of the ID token is no text of at most %d bytes", i.cfg.OwnerClaim, maxOwner))
+	case manifest.CheckOwner(owner) != nil:
+		return api.Token{}, api.NewError(api.ErrDenied, fmt.Sprintf("the claim %s of the ID token is %v", i.cfg.OwnerClaim, manifest.CheckOwner(owner)))
 	case i.cfg.OwnerClaim == "email" && !verified:
 		return api.Token{}, api.NewError(api.ErrDenied, "the issuer has not verified the email of the ID token")
 	}
@@ -176,7 +179,7 @@ func (i *Issuer) permitted(id *oidc.IDToken, claims map[string]any) (api.Token, 
 		return api.Token{}, api.NewError(api.ErrDenied, "no group of "+owner+" has a role here; an administrator maps groups with --oidc-role")
 	}
 	sum := sha256.Sum256([]byte(id.Issuer + "\n" + id.Subject))
-	return api.Token{ID: hex.EncodeToString(sum[:6]), Owner: owner, Role: role, Created: id.IssuedAt.UTC()}, nil
+	return api.Token{ID: hex.EncodeToString(sum[:6]), Owner: owner, Role: role, Created: id.IssuedAt.UTC(), Ends: id.Expiry.UTC()}, nil
 }
 
 func rank(r api.Role) int { return slices.Index(api.Roles(), r) }

@@ -39,6 +39,7 @@ type fixture struct {
 	board   *queue.Board
 	cluster *cluster.Cluster
 	url     string
+	public  string // PublicURL of the server
 }
 
 var roles = map[string]api.Role{"research": api.Submitter, "operators": api.Admin, "engineering": api.Viewer}
@@ -70,7 +71,7 @@ func (f *fixture) serve(issuer string, change func(c *oidc.Config)) {
 	users, err := oidc.New(cfg, f.cluster)
 	must(f.t, err)
 	s, err := serve.New(serve.Config{
-		Backend: f.cluster, Controller: f.cluster, Kind: "cluster", Tokens: users, Login: users, Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
+		Backend: f.cluster, Controller: f.cluster, Kind: "cluster", PublicURL: f.public, Tokens: users, Login: users, Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
 		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)),
 	})
 	must(f.t, err)
@@ -142,8 +143,12 @@ func TestIDTokens(t *testing.T) {
 		"expired":          {f.idToken(both, jwt.MapClaims{"exp": time.Now().Add(-time.Minute).Unix()}), 401, "expired"},
 		"another client":   {f.idToken(both, jwt.MapClaims{"aud": "another"}), 401, "audience"},
 		"several clients":  {f.idToken(both, jwt.MapClaims{"aud": []string{"another", f.issuer.ClientID}, "azp": f.issuer.ClientID}), 200, `"role":"submitter"`},
-		"of another":       {f.idToken(both, jwt.MapClaims{"aud": []string{"another", f.issuer.ClientID}, "azp": "another"}), 401, "for several clients"},
-		"of nobody":        {f.idToken(both, jwt.MapClaims{"aud": []string{"another", f.issuer.ClientID}}), 401, "for several clients"},
+		"of another":       {f.idToken(both, jwt.MapClaims{"aud": []string{"another", f.issuer.ClientID}, "azp": "another"}), 401, "issued to another client"},
+		"party of another": {f.idToken(both, jwt.MapClaims{"azp": "another"}), 401, "issued to another client"},
+		"party":            {f.idToken(both, jwt.MapClaims{"azp": f.issuer.ClientID}), 200, `"role":"submitter"`},
+		"owner of all":     {f.idToken(both, jwt.MapClaims{"email": ".."}), 403, "no name of an owner"},
+		"owner of records": {f.idToken(both, jwt.MapClaims{"email": "campaigns"}), 403, "no name of an owner"},
+		"of nobody":        {f.idToken(both, jwt.MapClaims{"aud": []string{"another", f.issuer.ClientID}}), 401, "or is for several"},
 		"another issuer":   {f.idToken(both, jwt.MapClaims{"iss": "https://example.org"}), 401, "issued by a different provider"},
 		"another key":      {signed, 401, "verify"},
 		"no signature":     {unsigned, 401, "not valid"},
@@ -154,7 +159,7 @@ func TestIDTokens(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d with %q", name, status, body, tt.status, tt.want)
 		}
 	}
-	made, err := f.cluster.CreateToken(t.Context(), "robot", api.Viewer)
+	made, err := f.cluster.CreateToken(t.Context(), "robot", api.Viewer, 0)
 	must(t, err)
 	if status, body := f.send(http.DefaultClient, http.MethodGet, "me", made.Secret); status != 200 || !strings.Contains(body, `"owner":"robot"`) {
 		t.Errorf("a token beside the issuer: %d %s", status, body)
@@ -366,6 +371,37 @@ func TestConfig(t *testing.T) {
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// The address of the callback follows from the configuration, and never from the host that a request names.
+func TestCallback(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	location := func(host string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/api/v1/session/login", nil)
+		must(t, err)
+		r.Host = host
+		r.Header.Set("X-Forwarded-Proto", "https")
+		answer, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
+		must(t, err)
+		must(t, answer.Body.Close())
+		at, err := url.Parse(answer.Header.Get("Location"))
+		must(t, err)
+		return answer.StatusCode, at.Query().Get("redirect_uri")
+	}
+	if status, at := location("evil.example"); status != http.StatusForbidden || at != "" {
+		t.Errorf("a strange host: %d %s", status, at)
+	}
+	if status, at := location("localhost:8080"); status != http.StatusFound || at != "https://localhost:8080/api/v1/session/callback" {
+		t.Errorf("this machine: %d %s", status, at)
+	}
+	f.public = "https://ddiff.example.org"
+	f.serve(f.issuer.Issuer(), nil)
+	for _, host := range []string{"evil.example", "ddiff.example.org"} {
+		if status, at := location(host); status != http.StatusFound || at != "https://ddiff.example.org/api/v1/session/callback" {
+			t.Errorf("with an address, host %s: %d %s", host, status, at)
 		}
 	}
 }

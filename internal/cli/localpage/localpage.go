@@ -1,33 +1,50 @@
-// Package localpage serves the page of campaigns to the browser of this machine.
+// Package localpage serves the page of campaigns to the browser of one user of this machine. The address of the page has a secret, which other
+// users do not know: it is never an argument of a process, and the files that have it have the mode 0600.
 package localpage
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"ddiff/coordinator/serve"
 	"ddiff/internal/cli"
+	"ddiff/internal/regular"
 )
 
 // Page is a page that is served until its context ends.
 type Page struct {
-	// Address is the page's URL.
+	// Address is the page's URL with its secret.
 	Address string
 	ended   chan error
 }
 
+// Address returns the address of the page of a listener of this machine, with the secret of its user.
+func Address(scheme string, l net.Listener, secret string) string {
+	return scheme + "://localhost:" + port(l) + "/?token=" + secret
+}
+
+func port(l net.Listener) string {
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // of a TCP listener
+}
+
 // Start serves the page over a backend on a port of localhost, or on a free one if port is 0. Nobody can change anything through it.
 func Start(ctx context.Context, backend serve.Backend, port int) (*Page, error) {
+	secret := rand.Text()
 	server, err := serve.New(serve.Config{
-		Backend: backend, Kind: "output", Version: cli.Version(), Logger: slog.New(slog.DiscardHandler),
+		Backend: backend, Secret: secret, Kind: "output", Version: cli.Version(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err
@@ -36,7 +53,7 @@ func Start(ctx context.Context, backend serve.Backend, port int) (*Page, error) 
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("open the page: %w; choose another --port", err))
 	}
-	p := &Page{Address: "http://localhost:" + strconv.Itoa(listener.Addr().(*net.TCPAddr).Port) + "/", ended: make(chan error, 1)} //nolint:forcetypeassert // of a TCP listener
+	p := &Page{Address: Address("http", listener, secret), ended: make(chan error, 1)}
 	go func() { p.ended <- server.Serve(ctx, listener, serve.TLS{}) }()
 	return p, nil
 }
@@ -67,5 +84,64 @@ func (p *Page) Show(ctx context.Context, out io.Writer) {
 	default:
 		return
 	}
-	_ = exec.CommandContext(ctx, open[0], append(open[1:], p.Address)...).Start() //nolint:gosec // the address is our own; without a browser the printed one remains
+	file, err := redirect(p.Address)
+	if err != nil { // the printed address remains
+		return
+	}
+	context.AfterFunc(ctx, func() { _ = os.Remove(file) })                             // of no use any more
+	_ = exec.CommandContext(ctx, open[0], append(open[1:], "file://"+file)...).Start() //nolint:gosec // the file is our own; without a browser the printed address remains
+}
+
+// redirect writes a page that leads to an address, for its user alone: the arguments of a browser are visible to all.
+func redirect(address string) (path string, err error) {
+	dir, err := Folder()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, "open-*.html") // of mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintf(f, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>ddiff</title>\n", html.EscapeString(address))
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+// Folder creates and returns the folder of the secrets of this user's pages.
+func Folder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "ddiff", "pages")
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// Store stores the secret of a server for the commands of its user, see [Secret], until remove is called.
+func Store(l net.Listener, secret string) (path string, remove func(), err error) {
+	dir, err := Folder()
+	if err != nil {
+		return "", nil, err
+	}
+	path = filepath.Join(dir, port(l))
+	if err := regular.Replace(path, []byte(secret+"\n"), 0o600); err != nil {
+		return "", nil, err
+	}
+	return path, func() { _ = os.Remove(path) }, nil
+}
+
+// Secret returns the stored secret of a server of this machine and user, and "" for others.
+func Secret(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Port() == "" || !serve.Local(u.Host) {
+		return ""
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	secret, err := regular.Read(filepath.Join(dir, "ddiff", "pages", u.Port()), regular.MaxConfigBytes)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(secret))
 }

@@ -4,7 +4,16 @@ import { useEffect, useState } from "preact/hooks";
 
 export function parse(hash) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
-  return { path: path.split("/").filter((p) => p !== "").map(decodeURIComponent), query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+  return { path: path.split("/").filter((p) => p !== "").map(decoded), query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+}
+
+// decoded returns a segment of the address; one that is no encoded text, as somebody typed it.
+function decoded(segment) {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 export function link(path, query = {}) {
