@@ -218,7 +218,11 @@ func (f *File) Values(s Shape) (sum float64) {
 		delete(types, p.Name)
 	}
 	for _, v := range types {
-		sum += float64(infer.Size(v.Dims))
+		size := 1.0 // of a stranger: it may be above the largest int
+		for _, d := range v.Dims {
+			size *= float64(d)
+		}
+		sum += size
 	}
 	return sum
 }

@@ -304,6 +304,12 @@ func TestFilesThatCannotRun(t *testing.T) {
 		"another shape": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
 			return g.Apply("Floor", onnx.Float, []int{1, 3, 16, 8}, nil, x)
 		})), "cannot run"},
+		"values of many GiB": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Slice(g.Expand(x, 1_000_000, 3, 16, 16), 0, 7, 8)
+		})), "its values need about "},
+		"values of more bytes than an int": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Slice(g.Expand(g.Slice(g.Expand(x, 1<<61, 3, 16, 16), 0, 7, 8), 1, 3, 16, 16), 0, 0, 1)
+		})), "its values need about "},
 	} {
 		err := load(t, c.data).Verify(t.Context(), rt)
 		if !errors.Is(err, operator.ErrFile) || !strings.Contains(err.Error(), c.want) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxruntime"
@@ -15,20 +16,46 @@ const (
 	verifySide = 32
 	// verifyBatch is the number of images, so that a batch that the graph fixes inside is found.
 	verifyBatch = 2
+	// verifyMemory limits the memory of the call, in bytes, by the size of all values that the file and its gradient compute.
+	verifyMemory = 2 << 30
+	// verifyTime limits the time of the call, which takes milliseconds for convolutions.
+	verifyTime = time.Minute
+	// valueBytes is the memory of a value in float32: reverse mode keeps a gradient beside it.
+	valueBytes = 2 * 4
 )
 
 // Verify runs A and its gradient once, on two small images of noise with the default parameters. Call it before the first use
-// of a file. It returns ErrFile if ONNX Runtime cannot run the file, or if results have other shapes than the file states or are
-// not finite. Errors of the device, of its memory and of ctx pass through.
+// of a file. It returns ErrFile if ONNX Runtime cannot run the file, if results have other shapes than the file states or are
+// not finite, and if the call needs more than 2 GiB or a minute: strangers submit files. Errors of the device, of its memory and of ctx pass through.
 func (f *File) Verify(ctx context.Context, rt *onnxruntime.Runtime) error {
+	return f.verifyWithin(ctx, rt, verifyTime)
+}
+
+func (f *File) verifyWithin(ctx context.Context, rt *onnxruntime.Runtime, limit time.Duration) error {
 	op, err := f.New(f.Smallest(verifySide))
 	if err != nil {
 		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}
-	if err = f.verify(ctx, rt, op); err == nil || onnxruntime.Environmental(ctx, err) {
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended after %v", limit))
+	defer cancel()
+	if err = f.checkMemory(op.Image); err == nil {
+		err = f.verify(limited, rt, op)
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(limited)
+	}
+	if err == nil || onnxruntime.Environmental(ctx, err) {
 		return err
 	}
 	return fmt.Errorf("operator %s: %w: it cannot run on %d images of %d×%d: %w", f.Path, ErrFile, verifyBatch, op.Image.Width, op.Image.Height, err)
+}
+
+// checkMemory estimates the memory of verify from the shapes of all values.
+func (f *File) checkMemory(image Shape) error {
+	if need := valueBytes * verifyBatch * f.Values(image); need > verifyMemory {
+		return fmt.Errorf("its values need about %.0f MiB, at most %d MiB are allowed", need/(1<<20), verifyMemory>>20)
+	}
+	return nil
 }
 
 func (f *File) verify(ctx context.Context, rt *onnxruntime.Runtime, op *Operator) error {
