@@ -279,6 +279,33 @@ func TestPortsOfNATS(t *testing.T) {
 	}
 }
 
+// By default the pods of the chart authenticate at NATS, and workers connect to name servers, NATS and the store alone: not to the metadata of
+// their machine.
+func TestSafeDefaults(t *testing.T) {
+	for address, port := range map[string]int32{
+		"s3://results": 443, "s3://results?endpoint=https://s3.example.org": 443, "s3://results?endpoint=http://s3.example.org&region=x": 80,
+		"s3://results?endpoint=https://s3.example.org:7070": 7070,
+	} {
+		values := example(t, "minimal")
+		values["store"].(map[string]any)["address"] = address
+		all := mustRenderValues(t, values)
+		var policy networkingv1.NetworkPolicy
+		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, all, "NetworkPolicy", "-worker").Object, &policy))
+		if !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) || len(policy.Spec.Egress) != 3 {
+			t.Fatalf("egress of workers: %+v", policy.Spec)
+		}
+		store := policy.Spec.Egress[2]
+		if len(store.Ports) != 1 || store.Ports[0].Port.IntVal != port || len(store.To) != 2 || !slices.Contains(store.To[0].IPBlock.Except, "169.254.0.0/16") {
+			t.Errorf("%s: the rule of the store is %+v", address, store)
+		}
+		for object, pod := range pods(t, all) {
+			if !slices.ContainsFunc(pod.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil && e.ValueFrom.SecretKeyRef.Key == "password" }) {
+				t.Errorf("%s does not authenticate at NATS", object)
+			}
+		}
+	}
+}
+
 func matches(t *testing.T, selector *metav1.LabelSelector, of map[string]string) bool {
 	t.Helper()
 	s, err := metav1.LabelSelectorAsSelector(selector)

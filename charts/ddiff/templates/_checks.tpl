@@ -104,9 +104,6 @@
 {{- if and (or $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled) (not $v.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor and metrics.podMonitor need metrics.enabled=true" }}
 {{- end }}
-{{- if and $v.networkPolicy.enabled $v.networkPolicy.restrictEgress (hasPrefix "s3:" $v.store.address) (not $v.networkPolicy.egress) }}
-{{- fail "networkPolicy.egress is empty, so that the pods cannot reach the store; add a rule for it, or set networkPolicy.restrictEgress=false" }}
-{{- end }}
 {{- if and (or $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled $prometheus) $v.networkPolicy.enabled (not $v.networkPolicy.metricsFrom) }}
 {{- fail "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics; name its pods, or set networkPolicy.enabled=false" }}
 {{- end }}
