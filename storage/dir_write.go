@@ -79,16 +79,15 @@ func (d *Dir) write(ctx context.Context, action, key string, data []byte, publis
 // checkName returns ErrConflict if something that is no object, such as a link or a pipe, has the name of a key, and ErrExists before an
 // expensive write of an object that exists.
 func (d *Dir) checkName(action, key string) error {
-	switch info, err := d.lstat(key); {
-	case err != nil || info.IsDir():
-		return nil // or the write fails
-	case !info.Mode().IsRegular():
+	info, err := d.lstat(key)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		// Get cannot read it, so that nobody would find the object that exists.
 		return fmt.Errorf("%w: not a regular file; remove it", ErrConflict)
-	case action == "create":
+	}
+	if err == nil && !info.IsDir() && action == "create" {
 		return ErrExists
 	}
-	return nil
+	return nil // the name is free, or the write fails
 }
 
 // writeOnce is an attempt at a write. It returns fs.ErrNotExist if the directory or the temporary file was removed.

@@ -122,11 +122,11 @@ func TestAttackLock(t *testing.T) {
 		"link":            func(dir, victim string) error { return os.Symlink(victim, filepath.Join(dir, ".ddiff", "lock")) },
 		"link to nowhere": func(dir, victim string) error { return os.Symlink(victim+"-new", filepath.Join(dir, ".ddiff", "lock")) },
 		"hard link":       func(dir, victim string) error { return os.Link(victim, filepath.Join(dir, ".ddiff", "lock")) },
-		"file of a person": func(dir, victim string) error {
+		"file of a person": func(dir, _ string) error {
 			return os.WriteFile(filepath.Join(dir, ".ddiff", "lock"), []byte(precious), 0o644)
 		},
-		"pipe":   func(dir, victim string) error { return syscall.Mkfifo(filepath.Join(dir, ".ddiff", "lock"), 0o666) },
-		"folder": func(dir, victim string) error { return os.Mkdir(filepath.Join(dir, ".ddiff", "lock"), 0o755) },
+		"pipe":   func(dir, _ string) error { return syscall.Mkfifo(filepath.Join(dir, ".ddiff", "lock"), 0o666) },
+		"folder": func(dir, _ string) error { return os.Mkdir(filepath.Join(dir, ".ddiff", "lock"), 0o755) },
 		"link to a folder": func(dir, victim string) error {
 			must(t, os.Remove(filepath.Join(dir, ".ddiff")))
 			must(t, os.Rename(victim, filepath.Join(filepath.Dir(victim), "lock")))
