@@ -52,3 +52,32 @@ func TestRefusedDevices(t *testing.T) {
 	wantCode(t, e, 2)
 	wantMessage(t, e, "--device cpu,cpu: this command uses one device")
 }
+
+// TestRestoreOnSeveralDevices: each device restores a part of the pictures, which are those of one device.
+func TestRestoreOnSeveralDevices(t *testing.T) {
+	t.Parallel()
+	dir, temp := photographs(t, "chelsea", "coffee", "rocket"), t.TempDir()
+	for device, out := range map[string]string{"cpu": "one", "cpu,cpu,cpu,cpu": "four"} {
+		e := ddiff(t, "restore", dir, "--task", "denoise", "--sigma", "0.1", "--steps", "2", "--threads", "1", "--quiet", "--device", device, "--out", filepath.Join(temp, out))
+		wantCode(t, e, 0)
+	}
+	files, err := filepath.Glob(filepath.Join(temp, "one", "*.png"))
+	must(t, err)
+	if len(files) != 3 {
+		t.Fatalf("pictures %v", files)
+	}
+	for _, one := range files {
+		if d := levels(t, read(t, filepath.Join(temp, "four", filepath.Base(one))), read(t, one)); d != 0 {
+			t.Errorf("%s differs by %d grey levels", filepath.Base(one), d)
+		}
+	}
+}
+
+// TestRestoreResultsWithPrecision: the precision asks the device, which the campaign then opens again.
+func TestRestoreResultsWithPrecision(t *testing.T) {
+	t.Parallel()
+	dir, temp := photographs(t, "coffee"), t.TempDir()
+	e := ddiff(t, "restore", dir, "--task", "denoise", "--steps", "2", "--threads", "1", "--quiet", "--device", "cpu", "--precision", "float32",
+		"--results", filepath.Join(temp, "results"), "--out", temp)
+	wantCode(t, e, 0)
+}

@@ -106,17 +106,11 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return err
 	}
 	defer stop()
-	rt, err := w.configure(tel.Logger)
+	runtimes, err := w.configure(tel.Logger)
 	if err != nil {
 		return err
 	}
-	closeRuntime := func() {
-		if rt != nil {
-			rt.Close()
-		}
-		rt = nil
-	}
-	defer closeRuntime()
+	defer func() { _ = cli.CloseRuntimes(runtimes) }()
 	todo, err := w.choose(inputs)
 	if err != nil {
 		return err
@@ -133,17 +127,19 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if len(todo) == 0 {
 		return w.summarize(manifest.Counts{}, nil)
 	}
-	if o.results != "" {
-		closeRuntime() // the campaign opens its own
-		return w.runCampaign(ctx, todo)
-	}
-	if rt == nil {
-		if rt, err = o.Open(tel.Logger); err != nil {
+	if o.results != "" { // a campaign opens the devices itself
+		if err := cli.CloseRuntimes(runtimes); err != nil {
 			return err
 		}
-		w.session.Runtime = rt
+		runtimes = nil
+		return w.runCampaign(ctx, todo)
 	}
-	counts, ran := w.restore(ctx, todo)
+	if runtimes == nil {
+		if runtimes, err = o.OpenAll(tel.Logger); err != nil {
+			return err
+		}
+	}
+	counts, ran := w.restore(ctx, runtimes, todo)
 	return errors.Join(ran, w.summarize(counts, ran))
 }
 

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
@@ -16,8 +19,8 @@ import (
 	restorer "ddiff/restore/picture"
 )
 
-// configure opens the prior and makes the configuration of the session. It opens the runtime only where the precision auto asks the device.
-func (w *pictureWriter) configure(log *slog.Logger) (rt *onnxruntime.Runtime, err error) {
+// configure opens the prior and makes the configuration of the sessions. It opens the runtimes only where the precision auto asks the device.
+func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Runtime, err error) {
 	if _, err := w.Stages.Limits(); err != nil {
 		return nil, err
 	}
@@ -36,20 +39,20 @@ func (w *pictureWriter) configure(log *slog.Logger) (rt *onnxruntime.Runtime, er
 		return nil, cli.Usage(err)
 	}
 	if w.spec.Precision != "" {
-		if rt, err = w.Open(log); err != nil {
+		if runtimes, err = w.OpenAll(log); err != nil {
 			return nil, err
 		}
-		why, err := campaign.FixPrecision(w.spec, rt, w.Catalogue)
+		why, err := campaign.FixPrecision(w.spec, runtimes[0], w.Catalogue)
 		if err != nil {
-			return nil, errors.Join(err, rt.Close())
+			return nil, errors.Join(err, cli.CloseRuntimes(runtimes))
 		}
 		w.NotePrecision(w.stderr, w.spec, why)
 	}
 	w.session = restorer.Config{
-		Prior: p, Runtime: rt, Build: build, Methods: w.Catalogue.Methods, Operators: w.Catalogue.Operators,
+		Prior: p, Build: build, Methods: w.Catalogue.Methods, Operators: w.Catalogue.Operators,
 		Memory: job.SolveMemory(w.Stages.MemoryShare), Batch: w.spec.Batch, Version: cli.Version(), Logger: log,
 	}
-	return rt, nil
+	return runtimes, nil
 }
 
 // pictures returns the restorations of an input.
@@ -84,8 +87,8 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 	return out
 }
 
-// restore restores the inputs in this process, and writes each picture as soon as it is finished.
-func (w *pictureWriter) restore(ctx context.Context, todo []*picture) (counts manifest.Counts, err error) {
+// restore restores the inputs in this process, with an equal share of them on each device, and writes each picture as soon as it is finished.
+func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Runtime, todo []*picture) (counts manifest.Counts, err error) {
 	out := w.stdout
 	if w.JSON {
 		out = io.Discard // pictureWriter prints the objects
@@ -97,34 +100,53 @@ func (w *pictureWriter) restore(ctx context.Context, todo []*picture) (counts ma
 		pictures = append(pictures, w.pictures(in)...)
 	}
 	counts.Items = len(pictures)
-	made := map[int]int{} // steps by picture
-	w.session.Progress = func(p restorer.Progress) {
-		w.show.Entered(counts.Items, counts.Items*p.Steps, true)
-		for _, i := range p.Pictures {
-			w.show.Stepped(p.Step - made[i])
-			made[i] = p.Step
-		}
-	}
-	session, err := restorer.Open(ctx, w.session)
-	if err != nil {
-		return counts, cli.PriorError(err)
-	}
-	defer func() { err = errors.Join(err, session.Close()) }()
 	w.show.Begin()
 	defer w.show.Stop()
 	w.show.Entered(counts.Items, 0, true)
-	for _, r := range session.Restore(ctx, pictures...) {
-		if errors.Is(r.Err, onnxruntime.ErrDeviceLost) || errors.Is(r.Err, onnxruntime.ErrFallback) {
-			return counts, fmt.Errorf("solve: %w", r.Err)
+	var mu sync.Mutex // of counts, and of the calls of w
+	group, inner := errgroup.WithContext(ctx)
+	for i, rt := range runtimes {
+		part := pictures[i*len(pictures)/len(runtimes) : (i+1)*len(pictures)/len(runtimes)]
+		if len(part) == 0 {
+			continue
 		}
-		if r.Outcome == manifest.OutcomeDone {
-			counts.Done++
-		} else {
-			counts.Failed++
+		cfg := w.session
+		cfg.Runtime, cfg.Memory = rt, cfg.Memory/int64(len(runtimes))
+		made := map[int]int{} // steps by picture
+		cfg.Progress = func(p restorer.Progress) {
+			w.show.Entered(counts.Items, counts.Items*p.Steps, true)
+			for _, i := range p.Pictures {
+				w.show.Stepped(p.Step - made[i])
+				made[i] = p.Step
+			}
 		}
-		w.show.Finished(r.Result, false)
-		w.settled(restored{r.Result, r.PNG, r.Image})
+		group.Go(func() (err error) {
+			session, err := restorer.Open(inner, cfg)
+			if err != nil {
+				return cli.PriorError(err)
+			}
+			defer func() { err = errors.Join(err, session.Close()) }()
+			for _, r := range session.Restore(inner, part...) {
+				if errors.Is(r.Err, onnxruntime.ErrDeviceLost) || errors.Is(r.Err, onnxruntime.ErrFallback) {
+					return fmt.Errorf("solve: %w", r.Err)
+				}
+				mu.Lock()
+				if r.Outcome == manifest.OutcomeDone {
+					counts.Done++
+				} else {
+					counts.Failed++
+				}
+				w.show.Finished(r.Result, false)
+				w.settled(restored{r.Result, r.PNG, r.Image})
+				mu.Unlock()
+			}
+			return nil
+		})
 	}
+	err = group.Wait()
 	counts.Pending = counts.Items - counts.Done - counts.Failed
-	return counts, context.Cause(ctx)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return counts, err
 }
