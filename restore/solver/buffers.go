@@ -100,6 +100,6 @@ func (r *reader) close() error {
 	if r == nil || r.session == nil {
 		return nil
 	}
-	r.Binding.Close()
+	r.Close()
 	return r.session.Close()
 }

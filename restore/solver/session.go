@@ -64,7 +64,7 @@ func (s *Solver) newSession(m stepModel) (c *session, err error) {
 			break
 		}
 		for k, t := range c.network.arguments() {
-			if err = p.SetOutput(k, t); err != nil {
+			if err := p.SetOutput(k, t); err != nil {
 				return c, err
 			}
 		}
@@ -117,7 +117,7 @@ func (c *session) Run(ctx context.Context) error {
 func (c *session) Close() error {
 	var errs []error
 	for _, p := range c.parts {
-		p.Binding.Close()
+		p.Close()
 	}
 	for _, p := range c.parts {
 		errs = append(errs, p.session.Close())
