@@ -175,7 +175,7 @@ func (s *Session) Bind() (*Binding, error) {
 		return nil, errors.New("bind: the session is closed, or none of ONNX Runtime")
 	}
 	b := &Binding{session: s, ort: handle(p.session, "s", "ortSession")}
-	if err := b.do("bind", func() error { return failed(C.ddiff_bind(b.ort, &b.binding)) }); err != nil {
+	if err := b.do("bind", func() error { return failed(C.ddiff_bind(b.ort, &b.binding)) }); err != nil { //nolint:gocritic // code of cgo
 		return nil, err
 	}
 	for kind, names := range [2][]string{p.inputs, p.outputs} {
@@ -197,7 +197,7 @@ func (b *Binding) do(action string, f func() error) error {
 func (b *Binding) NewOutput(i int, v onnx.Value) (*Tensor, error) {
 	return b.newTensor(v, func(t *Tensor) error {
 		var device C.int
-		err := failed(C.ddiff_output_memory(b.ort, C.size_t(len(b.names[bindOutput])), C.size_t(i), &t.allocator, &device))
+		err := failed(C.ddiff_output_memory(b.ort, C.size_t(len(b.names[bindOutput])), C.size_t(i), &t.allocator, &device)) //nolint:gocritic // code of cgo
 		t.onDevice = device != 0
 		return err
 	})
@@ -206,10 +206,10 @@ func (b *Binding) NewOutput(i int, v onnx.Value) (*Tensor, error) {
 // NewHost makes a tensor in the host's memory from which copies to the device are fast, of zeros. Close closes the tensor.
 func (b *Binding) NewHost(v onnx.Value) (*Tensor, error) {
 	return b.newTensor(v, func(t *Tensor) error {
-		if b.session.device.NVIDIA() && failed(C.ddiff_pinned_memory(b.ort, C.int(b.session.device.Index), &t.allocator)) == nil {
+		if b.session.device.NVIDIA() && failed(C.ddiff_pinned_memory(b.ort, C.int(b.session.device.Index), &t.allocator)) == nil { //nolint:gocritic // code of cgo
 			return nil
 		}
-		return failed(C.ddiff_cpu_memory(b.ort, &t.allocator))
+		return failed(C.ddiff_cpu_memory(b.ort, &t.allocator)) //nolint:gocritic // code of cgo
 	})
 }
 
@@ -230,7 +230,7 @@ func (b *Binding) newTensor(v onnx.Value, allocate func(t *Tensor) error) (*Tens
 		if err := allocate(t); err != nil {
 			return err
 		}
-		return failed(C.ddiff_tensor(t.allocator, unsafe.SliceData(dims), C.size_t(len(dims)), C.int(v.DType), &t.own, &data))
+		return failed(C.ddiff_tensor(t.allocator, unsafe.SliceData(dims), C.size_t(len(dims)), C.int(v.DType), &t.own, &data)) //nolint:gocritic // code of cgo
 	})
 	b.tensors = append(b.tensors, t)
 	if err != nil {
