@@ -147,7 +147,7 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool
 		}
 	}
 	if distance == 0 && t.Photons == nil {
-		reason, note = "as measured in "+found.measured+" at 64×64 or 128×128", found.note
+		reason, note = "as measured in "+found.measured+" at 64×64", found.note
 	}
 	if t.Steps > 0 || len(t.Solver) > 0 {
 		reason = "no measurement covers settings of your own"
