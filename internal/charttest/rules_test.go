@@ -299,7 +299,9 @@ func TestSafeDefaults(t *testing.T) {
 			t.Errorf("%s: the rule of the store is %+v", address, store)
 		}
 		for object, pod := range pods(t, all) {
-			if !slices.ContainsFunc(pod.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil && e.ValueFrom.SecretKeyRef.Key == "password" }) {
+			if !slices.ContainsFunc(pod.Spec.Containers[0].Env, func(e corev1.EnvVar) bool {
+				return e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil && e.ValueFrom.SecretKeyRef.Key == "password"
+			}) {
 				t.Errorf("%s does not authenticate at NATS", object)
 			}
 		}

@@ -59,6 +59,10 @@ var byPath = map[string]string{
 	"storage/dir.go root":                             theRoot,
 	"storage/lock.go AcquireLock":                     theRoot,
 	"storage/lock.go stateFolder":                     theRoot,
+	"internal/cli/localpage/localpage.go Folder":      ownFolder,
+	"internal/cli/localpage/localpage.go Show":        ownFolder,
+	"internal/cli/localpage/localpage.go Store":       ownFolder,
+	"internal/cli/localpage/localpage.go redirect":    ownFolder,
 }
 
 // TestAttackOneWayToOpen: a path below a folder that others may write is opened in one way, which follows no link.

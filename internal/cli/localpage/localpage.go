@@ -113,7 +113,13 @@ func Folder() (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(cache, "ddiff", "pages")
-	return dir, os.MkdirAll(dir, 0o700)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if !regular.IsPrivate(dir) {
+		return "", fmt.Errorf("%s belongs to others, or others may write to it; remove their permissions", dir)
+	}
+	return dir, nil
 }
 
 // Store stores the secret of a server for the commands of its user, see [Secret], until remove is called.
