@@ -151,7 +151,7 @@ func TestRunStoredResults(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		got := r.announced(itemName(items[i]))
 		if got.outcome != manifest.OutcomeFailed || got.found || !strings.HasPrefix(got.reason, "read "+key(i)+": ") ||
-			!strings.HasSuffix(got.reason, "; remove the file and run again") {
+			!strings.HasSuffix(got.reason, "; move the item's folder away and run again") {
 			t.Errorf("%s is announced as %+v", items[i].Name, got)
 		}
 	}

@@ -56,7 +56,7 @@ func TestSettleStored(t *testing.T) {
 			t.Errorf("item %d is %v, found %t, want %v", i, got, r.ledger.WasFound(it.ID), want)
 		}
 	}
-	if reason := r.ledger.Reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "remove the file") {
+	if reason := r.ledger.Reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "move the item's folder away") {
 		t.Errorf("reason %q", reason)
 	}
 	must(t, r.parts.Fold(t.Context(), 0, false))

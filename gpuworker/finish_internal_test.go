@@ -150,7 +150,7 @@ func TestReadOfResult(t *testing.T) {
 	}
 	must(t, dir.Put(t.Context(), manifest.ItemKey("item", manifest.FileResult), []byte("{")))
 	for name, read := range map[string]func(context.Context) (*manifest.Result, error){"find": tk.findResult, "existing": tk.readExisting} {
-		if res, err := read(t.Context()); res != nil || err == nil || !strings.Contains(err.Error(), "delete it and run again") {
+		if res, err := read(t.Context()); res != nil || err == nil || !strings.Contains(err.Error(), "move the item's folder away and run again") {
 			t.Errorf("%s: %v, %v", name, res, err)
 		}
 	}

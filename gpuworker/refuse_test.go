@@ -57,8 +57,8 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 		replace [2]string // in the payload
 		reason  string
 	}{
-		"schema":    {base, [2]string{`"schema":1`, `"schema":2`}, "schema 2"},
-		"form":      {base, [2]string{`"schema":1,"id":"`, `"schema":2,"id":7,"was":"`}, "schema 2"}, // a field has another type
+		"schema":    {base, [2]string{`"schema":1`, `"schema":2`}, "schema is 2"},
+		"form":      {base, [2]string{`"schema":1,"id":"`, `"schema":2,"id":7,"was":"`}, "schema is 2"}, // a field has another type
 		"setting":   {base, [2]string{`"id":"` + base.ID[:4], `"gain":3,"id":"0000`}, "a setting that this version does not know"},
 		"parameter": {with(t, base, solver(`,"momentum":0.5}`)), [2]string{}, "solver setting"},
 		"method": {with(t, base, func(it *manifest.Item) {

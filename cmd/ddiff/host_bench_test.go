@@ -50,7 +50,7 @@ func writeShifted(b *testing.B, i int, path string) {
 	photograph := photographs[i%len(photographs)]
 	in, err := os.Open(photograph)
 	must(b, err)
-	defer in.Close() //nolint:errcheck // it was read
+	defer in.Close() // it was read
 	src, err := png.Decode(in)
 	must(b, err)
 	const side = 256

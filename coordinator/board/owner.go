@@ -68,10 +68,16 @@ func (o *Owner) Claim(ctx context.Context) (id string, err error) {
 			}
 			return o.id, err
 		}
-		if err != nil {
-			return "", err
-		}
-		if o.id != "" {
+		switch {
+		case err != nil && o.id != "":
+			return o.id, nil // an outage of the store ends no term; Keep compares the names afterwards
+		case err != nil:
+			o.Logger.Warn("waits for the name of the cluster in the store", "reason", err)
+			if err := retry.Sleep(ctx, o.Interval); err != nil {
+				return "", err
+			}
+			continue
+		case o.id != "":
 			return o.id, o.compare(last)
 		}
 		if err := o.awaitEnd(ctx, last); err != nil {

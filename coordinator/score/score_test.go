@@ -248,7 +248,7 @@ func TestDamage(t *testing.T) {
 	for _, tt := range []struct{ part, want string }{
 		{"", "decode line 1"},
 		{"{\"metric\":\"../x@1\"}\n", "is no id"},
-		{"{\"metric\":\"psnr@1:png\"}\n{\"item\":\"xyz\"}\n", "decode line 2: item or pictures are no digest; remove the file and run ddiff score again"},
+		{"{\"metric\":\"psnr@1:png\"}\n{\"item\":\"xyz\"}\n", "decode line 2: item or pictures are no digest; move the file away and run ddiff score again"},
 		{"{\"metric\":\"psnr@1:png\"}\n{\"item\":", "decode line 2"},
 	} {
 		o.put("scores/x/damaged.jsonl", []byte(tt.part))

@@ -72,6 +72,12 @@ func TestEstimatedSigma(t *testing.T) {
 	}
 	file, err = raster.EncodePNG(half)
 	put("half.png", file, err)
+	narrow := raster.New(3, 16, 16)
+	for i := range narrow.Pix {
+		narrow.Pix[i] = 1
+	}
+	file, err = raster.EncodePNG(narrow)
+	put("narrow.png", file, err)
 	hole := noisyImage(64, 72, 0.05)
 	for i, v := range mask.Pix {
 		if v < 0 {
@@ -94,7 +100,7 @@ func TestEstimatedSigma(t *testing.T) {
 		"mask":         {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint_box", nil, ""},
 		"own mask":     {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint", nil, ""},
 		"scaled mask":  {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("half.png")}}, "inpaint", nil, ""},
-		"narrow mask":  {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Mask: at("small.png")}}, "inpaint", nil, "give a mask whose sides have the same ratio"},
+		"narrow mask":  {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Mask: at("narrow.png")}}, "inpaint", nil, "give a mask whose sides have the same ratio"},
 		"grey":         {manifest.Row{Measurement: at("grey.png")}, "colorize", nil, ""},
 		"luma":         {manifest.Row{Measurement: at("luma.npy")}, "colorize", nil, ""},
 		"bayer":        {manifest.Row{Measurement: at("luma.npy")}, "demosaic", nil, ""},

@@ -48,7 +48,7 @@ func TestOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close()
+		t.Cleanup(func() { file.Close() }) //nolint:errcheck // it was read
 		out := NewOutput(file)
 		for part := range slices.Chunk([]byte(text), size) {
 			if n, err := out.Write(part); n != len(part) || err != nil {

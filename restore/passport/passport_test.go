@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 )
 
@@ -34,7 +34,7 @@ func TestReadRejects(t *testing.T) {
 		{"no JSON", with("hello"), ErrUnreadable, "invalid character"},
 		{"something after it", with(`{"schema":1} {}`), ErrUnreadable, "after top-level value"},
 		{"no schema", with(`{}`), ErrUnreadable, "schema 0, this program reads 1"},
-		{"a later schema", with(`{"schema":2,"item":[]}`), manifest.ErrNewer, "schema is 2, this version knows 1; use that version"},
+		{"a later schema", with(`{"schema":2,"item":[]}`), item.ErrNewer, "schema is 2, this version knows 1; use that version"},
 		{"wrong type", with(`{"schema":1,"item":{"seed":-1}}`), ErrUnreadable, "item.seed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

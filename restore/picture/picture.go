@@ -178,7 +178,8 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 	if s.Tile > 0 && max(it.Width, it.Height) > s.Tile {
 		it.Tile, it.Overlap = s.Tile, s.Overlap
 	}
-	return it, it.Identify()
+	err = it.Identify()
+	return it, err
 }
 
 // failed is an error that follows from the settings of a picture.

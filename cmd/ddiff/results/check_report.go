@@ -24,7 +24,7 @@ const reportRemedy = "run the campaign again, which writes the report from the r
 func verifyReport(ctx context.Context, arg string) (*output, error) {
 	if !manifest.IsAddress(arg) {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-			return nil, nil //nolint:nilnil,nilerr // an item, or nothing: the items have the error
+			return nil, nil //nolint:nilnil // an item, or nothing: the items have the error
 		}
 		return checkReport(ctx, thisMachine(), func(key string) string { return filepath.Join(arg, filepath.FromSlash(key)) })
 	}

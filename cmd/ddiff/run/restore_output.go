@@ -47,7 +47,7 @@ func beginningOf(path string) []byte {
 	if err != nil {
 		return nil
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() // it is only read
 	b := make([]byte, raster.SniffBytes)
 	n, _ := f.Read(b)
 	return b[:n]

@@ -12,7 +12,6 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/restore/parameter"
 )
 
 // keyCampaign is the key of the campaign file with the chosen settings in the output of a tuning.
@@ -218,11 +217,7 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 			if !ok {
 				continue
 			}
-			m, err := t.methods.Find(c.method)
-			if err != nil {
-				return nil, nil, err
-			}
-			task, err := c.task(settings, m.Info().Parameters)
+			task, err := c.task(settings)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -241,9 +236,8 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 	return keys, files, nil
 }
 
-// task is a task with the complete settings of one method. Those that items leave out at their default are stated, because the preset may
-// have another value.
-func (c *contest) task(settings string, parameters parameter.List) (manifest.TaskSpec, error) {
+// task is a task with the complete settings of one method.
+func (c *contest) task(settings string) (manifest.TaskSpec, error) {
 	cell := c.byKey[settings]
 	sigma := c.problem.Sigma
 	t := manifest.TaskSpec{Name: c.problem.Task, Operator: c.operator, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}

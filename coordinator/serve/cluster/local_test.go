@@ -214,7 +214,7 @@ func TestSlowBody(t *testing.T) {
 				return
 			}
 			defer conn.Close()
-			fmt.Fprint(conn, head) //nolint:errcheck // the server may have closed it
+			fmt.Fprint(conn, head) // the server may have closed it
 			go func() {
 				for range 600 { // until the server closes the connection
 					if _, err := fmt.Fprint(conn, "#"); err != nil {

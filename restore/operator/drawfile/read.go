@@ -43,7 +43,8 @@ func Read(name string, data []byte) (*File, error) {
 	}
 	f := &File{Draw: &operator.Draw{Name: name}}
 	if raster.IsNPY(data) {
-		return f, f.readArray(data)
+		err = f.readArray(data)
+		return f, err
 	}
 	p, err := raster.DecodePicture(data)
 	if err != nil {
@@ -51,9 +52,11 @@ func Read(name string, data []byte) (*File, error) {
 	}
 	f.Draw.Dims = []int{p.Image.Height, p.Image.Width}
 	if name == Mask {
-		return f, f.readMask(p, raster.IsLossy(data))
+		err = f.readMask(p, raster.IsLossy(data))
+	} else {
+		err = f.readKernel(p)
 	}
-	return f, f.readKernel(p)
+	return f, err
 }
 
 // readArray reads an array. Leading dimensions of length 1 are dropped.
@@ -127,7 +130,7 @@ func unpack(name string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the archive: %w: %w", err, raster.ErrFormat)
 	}
-	defer r.Close() //nolint:errcheck // it reads memory
+	defer r.Close() // it reads memory
 	out, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

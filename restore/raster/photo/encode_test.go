@@ -298,7 +298,7 @@ func TestWebP(t *testing.T) {
 	must(t, err)
 	img, err := webp.Decode(bytes.NewReader(file))
 	must(t, err)
-	if r, _, _, _ := img.At(0, 3).RGBA(); uint8(r>>8) != raster.To8(p.Image.Pix[3*8]) {
+	if r, _, _, _ := img.At(0, 3).RGBA(); r>>8 != uint32(raster.To8(p.Image.Pix[3*8])) {
 		t.Errorf("red is %d", r>>8)
 	}
 }

@@ -144,12 +144,14 @@ func readLayout(data []byte) (*layout, error) {
 		}
 	}
 	if l.planar = l.planar && l.samples > 1; l.bits < 8 || l.photometric == palette || l.compression == fax3 || l.compression == fax4 || l.compression == oldLZW {
-		return l, l.leave(d)
+		err := l.leave(d)
+		return l, err
 	}
 	if err := l.check(d); err != nil {
 		return nil, err
 	}
-	return l, l.place(d, len(data))
+	err = l.place(d, len(data))
+	return l, err
 }
 
 // leave checks a file for golang.org/x/image/tiff, and marks it.

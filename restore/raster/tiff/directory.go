@@ -118,7 +118,8 @@ func First(data []byte) (*Directory, error) {
 	default:
 		return nil, damaged("no TIFF structure")
 	}
-	return d, d.read(data, at)
+	err := d.read(data, at)
+	return d, err
 }
 
 // Sub reads the directory to which an entry points, such as [TagEXIF]. Nil: there is none.
