@@ -94,7 +94,7 @@ func TestOlderBoard(t *testing.T) {
 			if s := tc.awaitPhase(ids["finish"], manifest.PhaseFinished); s.Status.Counts != finished.Status.Counts {
 				t.Errorf("the counts of a finished campaign are %+v, were %+v", s.Status.Counts, finished.Status.Counts)
 			}
-			tc.await(late, "the board again", func(s manifest.CampaignStatus) bool { return true })
+			tc.await(late, "the board again", func(manifest.CampaignStatus) bool { return true })
 			tc.awaitArchived(ids["delete"]) // it is gone
 			archived, err := archive.List(t.Context(), tc.board)
 			must(t, err)

@@ -9,8 +9,7 @@ import (
 	"ddiff/restore/item"
 )
 
-// The unit of work with its identity, and its result, belong to package item, which restorations without a campaign use as well.
-type (
+type ( // The unit of work with its identity, and its result, belong to package item, which restorations without a campaign use as well.
 	Item       = item.Item
 	Source     = item.Source
 	Picture    = item.Picture

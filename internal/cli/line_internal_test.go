@@ -48,7 +48,7 @@ func TestOutput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { file.Close() }) //nolint:errcheck // it was read
+		t.Cleanup(func() { file.Close() })
 		out := NewOutput(file)
 		for part := range slices.Chunk([]byte(text), size) {
 			if n, err := out.Write(part); n != len(part) || err != nil {
@@ -78,7 +78,7 @@ func TestClean(t *testing.T) {
 		At    time.Time
 	}
 	type record struct {
-		inner *inner // not exported
+		inner *inner //nolint:unused // Clean must leave out what is not exported
 		Inner *inner
 		More  []inner
 	}

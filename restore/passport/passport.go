@@ -91,7 +91,8 @@ func (p Passport) MarshalJSON() ([]byte, error) {
 // Read reads the passport of a PNG, JPEG, TIFF or WebP file. It returns [ErrNone] or [ErrUnreadable] if it cannot, and [item.ErrNewer] for a higher
 // schema. It does not verify the contents.
 func Read(file []byte) (p Passport, err error) {
-	text, found := "", false
+	var text string
+	var found bool
 	switch raster.FormatOf(file) {
 	case "jpeg", "tiff", "webp":
 		text, found = metadata.Text(file, keyword)

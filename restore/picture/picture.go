@@ -163,7 +163,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		return it, err
 	}
 	it = item.Item{
-		Name: p.Name, Measurement: measurement, MeasurementRange: p.Range, Mask: maskSource, Kernel: kernelSource, OwnKernel: op.Definition.IsGiven(),
+		Name: p.Name, Measurement: measurement, MeasurementRange: p.Range, Mask: maskSource, Kernel: kernelSource, OwnKernel: op.IsGiven(),
 		Width: image.Width, Height: image.Height, Fit: item.FitCenterCrop,
 		Task: s.Task, Params: maps.Clone(op.Params), Sigma: item.PositiveZero(s.Sigma), SigmaEstimated: s.Estimate, Photons: s.Photons, Seed: s.Seed, Run: s.Run,
 		Method: s.Method, Solver: raw, Prior: c.Prior.SHA256, Precision: s.Precision, Preset: s.Preset, Choice: s.Choice,

@@ -56,7 +56,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	campaign.AddPhotons(f, &o.Photons)
 	o.Measurements.Add(f)
 	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures, or, of one picture, its file (default: beside each input)")
-	o.outputOptions.add(f)
+	o.add(f)
 	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: none are kept)")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")

@@ -227,7 +227,8 @@ func (b *Binding) newTensor(v onnx.Value, allocate func(t *Tensor) error) (*Tens
 	}
 	var data unsafe.Pointer
 	err := b.do("make tensor "+v.Name, func() error {
-		if err := allocate(t); err != nil {
+		err := allocate(t)
+		if err != nil {
 			return err
 		}
 		return failed(C.ddiff_tensor(t.allocator, unsafe.SliceData(dims), C.size_t(len(dims)), C.int(v.DType), &t.own, &data)) //nolint:gocritic // code of cgo
