@@ -43,6 +43,8 @@ type Config struct {
 	Memory int64
 	// Batch is the largest number of pictures that are solved together. Default: DefaultBatch, in powers of two.
 	Batch int
+	// Unchecked: results that do not explain their pictures, or are implausible, are kept as they are.
+	Unchecked bool
 	// Version of the program for passports.
 	Version string
 	// Logger receives what OpenVINO does not compute as it should. Default: discard.
@@ -113,7 +115,8 @@ func (s *Session) Close() error { return s.engine.Close() }
 // prepared is a picture before the solver.
 type prepared struct {
 	job.Job
-	at int // in the arguments of Restore
+	picture Picture
+	at      int // in the arguments of Restore
 }
 
 // Restore restores pictures and yields each, with its index, as soon as its batch is finished; what fails is the Err of its own result. The end of the
@@ -124,7 +127,7 @@ func (s *Session) Restore(ctx context.Context, pictures ...Picture) iter.Seq2[in
 		var batch []*prepared
 		key := ""
 		for i, p := range pictures {
-			next := &prepared{at: i}
+			next := &prepared{at: i, picture: p}
 			if err := s.prepare(ctx, &next.Job, p); err != nil {
 				if ctx.Err() != nil || !yield(i, failed(next, err)) {
 					return
@@ -215,7 +218,10 @@ func (s *Session) together(ctx context.Context, batch []*prepared, yield func(in
 		if err != nil {
 			res = failed(p, err)
 		} else {
-			res = s.finish(p, item.Result{Seconds: seconds, Batch: len(batch), Cost: item.Cost(cost)})
+			res = s.believed(ctx, p, item.Result{Seconds: seconds, Batch: len(batch), Cost: item.Cost(cost)})
+		}
+		if ctx.Err() != nil {
+			return false
 		}
 		if !yield(p.at, res) {
 			return false
@@ -256,12 +262,8 @@ func (s *Session) run(ctx context.Context, batch []*prepared) (cost method.Cost,
 	return cost, nil
 }
 
-// finish scores a solved picture and encodes it.
-func (s *Session) finish(p *prepared, res item.Result) Result {
-	m, err := p.Score()
-	if err != nil {
-		return failed(p, err)
-	}
+// finish encodes a solved and scored picture.
+func (s *Session) finish(p *prepared, m item.Metrics, res item.Result) Result {
 	p.Warn(s.engine, m)
 	arrays, err := p.Arrays()
 	if err != nil {

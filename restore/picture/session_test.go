@@ -57,6 +57,7 @@ func cpuMilliseconds(t *testing.T) float64 {
 // TestSession: pictures are restored alone as in a batch, a failed one leaves the others, and a second picture costs hardly more than its evaluations.
 func TestSession(t *testing.T) {
 	cfg := config(t)
+	cfg.Unchecked = true // of drawn pictures
 	var progress []picture.Progress
 	var at []float64
 	cfg.Progress = func(p picture.Progress) { progress, at = append(progress, p), append(at, cpuMilliseconds(t)) }
@@ -112,6 +113,7 @@ func TestSession(t *testing.T) {
 // TestSessionEnds: the end of the context ends the sequence within a step, with the pictures that are finished.
 func TestSessionEnds(t *testing.T) {
 	cfg := config(t)
+	cfg.Unchecked = true
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg.Batch = 1
 	cfg.Progress = func(p picture.Progress) {

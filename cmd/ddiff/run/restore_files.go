@@ -17,6 +17,7 @@ import (
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/passport"
 	restorer "ddiff/restore/picture"
@@ -255,7 +256,11 @@ func passportOf(path string) (*passport.Passport, error) {
 // skipEqual skips the inputs whose existing files are their restorations with these settings. Other files are errors of their inputs.
 func (w *pictureWriter) skipEqual(existing []*picture) {
 	for _, in := range existing {
-		if it, err := w.session.Item(w.pictures(in)[0]); err != nil || in.restored == nil || it.ID != in.restored.Item.ID {
+		p := w.pictures(in)[0]
+		if r := in.restored; r != nil && !w.unchecked && slices.ContainsFunc(r.Warnings, func(a manifest.Warning) bool { return a.Code == item.WarnChanged }) {
+			p.Sigma, p.Estimate = r.Item.Sigma, false
+		}
+		if it, err := w.session.Item(p); err != nil || in.restored == nil || it.ID != in.restored.Item.ID {
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration with these settings; give --force to replace it, or --out", in.target(w.into, "")))
 			continue
 		}

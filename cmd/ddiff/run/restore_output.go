@@ -27,6 +27,7 @@ type outputOptions struct {
 	strip        bool
 	recursive    bool
 	keepObserved bool
+	unchecked    bool
 }
 
 func (o *outputOptions) add(f *pflag.FlagSet) {
@@ -35,6 +36,7 @@ func (o *outputOptions) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "also restore the pictures of folders in folders; --out gets the same folders")
 	f.BoolVar(&o.keepObserved, "keep-observed", false, "keep the observed pixels of a picture with a mask as they are (default in inpaint)")
+	f.BoolVar(&o.unchecked, "unchecked", false, "restore with the stated sigma alone, and write also a result that does not explain its picture")
 }
 
 // beginningOf returns the first bytes of a file, nil if it cannot be read.

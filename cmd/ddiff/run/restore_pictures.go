@@ -51,6 +51,7 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 	w.session = restorer.Config{
 		Prior: p, Build: build, Methods: w.Catalogue.Methods, Operators: w.Catalogue.Operators,
 		Memory: job.SolveMemory(w.Stages.MemoryShare), Batch: w.spec.Batch, Version: cli.Version(), Logger: log,
+		Unchecked: w.unchecked || !w.single(), // the names of several restorations have their sigma
 	}
 	return runtimes, nil
 }
@@ -116,8 +117,8 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 		cfg.Progress = func(p restorer.Progress) {
 			w.show.Entered(counts.Items, counts.Items*p.Steps, true)
 			for _, i := range p.Pictures {
-				w.show.Stepped(p.Step - made[i])
-				made[i] = p.Step
+				w.show.Stepped(max(0, p.Step-made[i])) // a doubted picture is restored again
+				made[i] = max(made[i], p.Step)
 			}
 		}
 		group.Go(func() (err error) {

@@ -1,0 +1,133 @@
+package job
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore"
+	"ddiff/restore/item"
+	"ddiff/restore/raster"
+)
+
+const (
+	// roughest and roughening bound the energy of a band of details over that of the next coarser band, by itself and in parts of the measurement's: pictures
+	// have less energy in finer bands, and noise that a restoration invents or raises has more. Where an earlier result was doubted, the strict bound holds for the coarsest.
+	roughest         = 0.8
+	roughening       = 2.5
+	strictRoughening = 1.45
+	// bands is the number of bands, each of half the resolution of the one before.
+	bands = 4
+	// leastRaise is the least factor by which a doubted noise level is raised, lowering is the share of the residual's deviation to which one is lowered.
+	leastRaise = 2
+	lowering   = 0.7
+	// blindSigma is a noise level from which a raised one must be that of the residual.
+	blindSigma = 0.25
+	// largestSigma is a noise level that leaves hardly anything of a picture.
+	largestSigma = 0.5
+)
+
+// Doubt is a reason not to believe a restored picture.
+type Doubt struct {
+	// Text says it in a sentence without its end, after the noise level.
+	Text string
+	// Sigma is the noise level with which the picture may be restored better; that of the doubted result where none is known.
+	Sigma float64
+	// Raised: it is larger than that of the doubted result.
+	Raised bool
+}
+
+// Doubt looks at a scored restoration of a stored picture. It returns nil for one that explains its measurement and is no rougher than pictures are, and
+// where nothing is known: few steps, a measurement that is no picture, or noise that is not white. last is the doubt that led to this restoration, nil for none.
+func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
+	if j.Item.Measurement == nil || j.Op.NotPicture || j.Op.Coloured || m.Residual == nil {
+		return nil
+	}
+	if p, err := e.Preset(j.Plan, j.Item.Preset, j.noise().Level()); err == nil && float64(j.Plan.Solver.Steps) < fewSteps*float64(p.Steps) {
+		return nil
+	}
+	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
+	variance, spread := j.noise().Variance(seen), j.noise().Spread(seen)*math.Sqrt(float64(len(seen))/j.independentEntries())
+	if variance == 0 {
+		return nil
+	}
+	ratio := *m.Residual/variance + 1
+	raise := func(text string) *Doubt {
+		factor := max(leastRaise, math.Sqrt(ratio))
+		sigma := math.Sqrt(j.Item.Sigma*j.Item.Sigma + (factor*factor-1)*variance)
+		return &Doubt{Text: text, Sigma: min(sigma, largestSigma), Raised: true}
+	}
+	switch {
+	case ratio > largestMisfit+spreads*spread:
+		return raise("does not explain the picture")
+	case j.rough(last != nil):
+		return raise("leads to a pattern that is not in the picture")
+	case j.warnOperator() != nil:
+		return raise("is too small for the stated blur, which is wider than that of the picture")
+	case variance > smallSigma*smallSigma && j.Item.Photons == 0 && ratio < smallestMisfit-spreads*spread:
+		if last != nil && last.Raised {
+			if j.Item.Sigma < blindSigma {
+				return nil
+			}
+			return &Doubt{Text: last.Text, Sigma: j.Item.Sigma} // what takes so much noise that is not there has another cause
+		}
+		lower := lowering * math.Sqrt(ratio) * j.Item.Sigma
+		if found := j.estimate(); found < j.Item.Sigma/largestExcess {
+			lower = found
+		}
+		return &Doubt{Text: "is more noise than the picture has", Sigma: max(lower, smallDenoise)}
+	}
+	return nil
+}
+
+// rough compares the bands of the restored picture with those of its measurement.
+func (j *Job) rough(strict bool) bool {
+	s := j.Op.Image
+	if len(j.Problem.Y) != len(j.solution.X) || j.Op.Masked() || min(s.Height, s.Width) < 1<<bands {
+		return false
+	}
+	energies := func(values []float32) [bands]float64 {
+		return bandEnergies(&raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: values})
+	}
+	x, y := energies(j.solution.X), energies(j.Problem.Y)
+	for k := range bands - 1 {
+		growth := roughening
+		if strict && k == bands-2 {
+			growth = strictRoughening
+		}
+		if x[k] > roughest*x[k+1] && x[k]*y[k+1] > growth*y[k]*x[k+1] {
+			return true
+		}
+	}
+	return false
+}
+
+// bandEnergies returns the mean squares of the details that each halving of the resolution takes away, the finest first.
+func bandEnergies(x *raster.Image) (e [bands]float64) {
+	square := func(x *raster.Image) (sum float64) {
+		for _, v := range x.Pix {
+			sum += float64(v) * float64(v)
+		}
+		return sum / float64(len(x.Pix))
+	}
+	for k := range e {
+		half := raster.New(x.Channels, x.Height/2, x.Width/2)
+		x = raster.Crop(x, half.Width*2, half.Height*2)
+		for c := range x.Channels {
+			from, to := x.Plane(c), half.Plane(c)
+			for i := range half.Height {
+				upper, lower := from[2*i*x.Width:(2*i+1)*x.Width], from[(2*i+1)*x.Width:(2*i+2)*x.Width]
+				for l := range half.Width {
+					to[i*half.Width+l] = (upper[2*l] + upper[2*l+1] + lower[2*l] + lower[2*l+1]) / 4
+				}
+			}
+		}
+		e[k] = square(x) - square(half)
+		x = half
+	}
+	return e
+}
+
+// Changed notes that the noise level was changed from that of an earlier restoration, which was doubted.
+func (j *Job) Changed(from float64, d *Doubt) {
+	j.warn(item.WarnChanged, fmt.Sprintf("sigma %.3g %s; restored with %.3g", from, d.Text, j.Item.Sigma))
+}

@@ -1,0 +1,249 @@
+package picture_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ddiff/restore/item"
+	"ddiff/restore/metric"
+	"ddiff/restore/operator"
+	"ddiff/restore/picture"
+	"ddiff/restore/raster"
+)
+
+// degraded is a picture of the grid: what was done to it, and what is stated about it.
+type degraded struct {
+	image     string
+	task      string
+	width     float64 // of the blur in 1/256 of the side; 0: none
+	noise     float64
+	jpeg      int     // quality; 0: none
+	dead      float64 // share of dead and hot pixels
+	statedStd float64
+	sigma     float64 // stated; 0: auto
+}
+
+func (d degraded) String() string {
+	return fmt.Sprintf("%s %s width=%g noise=%g jpeg=%d dead=%g stated: std=%g sigma=%g", d.image, d.task, d.width, d.noise, d.jpeg, d.dead, d.statedStd, d.sigma)
+}
+
+func example(t *testing.T, name string) *raster.Image {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "images", name+".png"))
+	must(t, err)
+	img, err := raster.Decode(data)
+	must(t, err)
+	img, err = raster.Fit(img, "resize", 64, 1)
+	must(t, err)
+	return raster.Crop(img, 64, 64)
+}
+
+// mirrored is the index of a row or column beyond the border.
+func mirrored(i, n int) int {
+	if i < 0 {
+		i = -1 - i
+	}
+	if i >= n {
+		i = 2*n - 1 - i
+	}
+	return i
+}
+
+func blurred(x *raster.Image, std float64) *raster.Image {
+	if std == 0 {
+		return x
+	}
+	reach := int(math.Ceil(3 * std))
+	for _, horizontal := range []bool{true, false} {
+		out := raster.New(x.Channels, x.Height, x.Width)
+		for c := range x.Channels {
+			for i := range x.Height {
+				for k := range x.Width {
+					sum, weight := 0.0, 0.0
+					for s := -reach; s <= reach; s++ {
+						row, col := i, mirrored(k+s, x.Width)
+						if !horizontal {
+							row, col = mirrored(i+s, x.Height), k
+						}
+						g := math.Exp(-float64(s*s) / (2 * std * std))
+						weight += g
+						sum += g * float64(x.Plane(c)[row*x.Width+col])
+					}
+					out.Plane(c)[i*x.Width+k] = float32(sum / weight)
+				}
+			}
+		}
+		x = out
+	}
+	return x
+}
+
+// degrade makes the file of a picture, and returns it with its pixels.
+func (d degraded) degrade(t *testing.T, truth *raster.Image) (file []byte, seen *raster.Image) {
+	t.Helper()
+	y := blurred(truth, d.width*64/256)
+	out := raster.New(y.Channels, y.Height, y.Width)
+	r := rand.New(rand.NewPCG(1, uint64(len(d.image))))
+	for i, v := range y.Pix {
+		out.Pix[i] = min(1, max(-1, v+float32(d.noise*r.NormFloat64())))
+	}
+	n := y.Height * y.Width
+	for i := range n {
+		if r.Float64() < d.dead {
+			v := float32(2*r.IntN(2) - 1)
+			for c := range y.Channels {
+				out.Pix[c*n+i] = v
+			}
+		}
+	}
+	file, err := raster.EncodePNG(out)
+	must(t, err)
+	if d.jpeg > 0 {
+		img, err := png.Decode(bytes.NewReader(file))
+		must(t, err)
+		var b bytes.Buffer
+		must(t, jpeg.Encode(&b, img, &jpeg.Options{Quality: d.jpeg}))
+		file = b.Bytes()
+	}
+	seen, err = raster.Decode(file)
+	must(t, err)
+	return file, seen
+}
+
+// grid has wrong and right statements about pictures with noise, blur, compression and dead pixels.
+func grid() (all []degraded) {
+	for _, image := range []string{"astronaut", "chelsea", "coffee", "rocket"} {
+		for _, noise := range []float64{0.02, 0.08} {
+			for _, more := range []degraded{{}, {jpeg: 50}, {jpeg: 75}, {jpeg: 95}, {dead: 0.001}, {dead: 0.01}, {dead: 0.05}} {
+				for _, scale := range []float64{0.1, 1, 10, 0} {
+					d := more
+					d.image, d.noise, d.sigma, d.task = image, noise, scale*noise, operator.Denoise
+					all = append(all, d)
+					d.task, d.width = operator.GaussianDeblur, 6
+					for _, w := range []float64{0.5, 1, 2} {
+						d.statedStd = w * d.width
+						all = append(all, d)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// sound reports whether what is stated is true.
+func (d degraded) sound() bool {
+	return d.jpeg == 0 && d.dead == 0 && d.statedStd == d.width && (d.sigma == 0 || d.sigma == d.noise)
+}
+
+// picture returns the picture of the grid, with its truth and its pixels.
+func (d degraded) picture(t *testing.T) (p picture.Picture, truth, seen *raster.Image) {
+	t.Helper()
+	truth = example(t, d.image)
+	file, seen := d.degrade(t, truth)
+	p = picture.Picture{Name: d.String(), Measurement: picture.File{Path: d.String() + ".png", Data: file}, Settings: picture.Settings{
+		Task: d.task, Sigma: d.sigma, Estimate: d.sigma == 0, Method: "ddiff", Preset: "natural",
+	}}
+	if d.statedStd > 0 {
+		p.Params = map[string]float64{"std": d.statedStd}
+	}
+	return p, truth, seen
+}
+
+func psnr(t *testing.T, truth, x *raster.Image) float64 {
+	t.Helper()
+	v, err := metric.PSNR(truth, x)
+	must(t, err)
+	return v
+}
+
+// TestNeverWorse restores a sample of the grid of wrong statements, or the number of pictures in DDIFF_GRID: results far below their inputs are stopped or
+// mended, and none below its input comes without a word.
+func TestNeverWorse(t *testing.T) {
+	n, all := 40, grid()
+	if text := os.Getenv("DDIFF_GRID"); text != "" {
+		var err error
+		n, err = strconv.Atoi(text)
+		must(t, err)
+	}
+	s, err := picture.Open(t.Context(), config(t))
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	var some []degraded
+	var pictures []picture.Picture
+	var truths, seens []*raster.Image
+	for _, i := range rand.New(rand.NewPCG(7, 7)).Perm(len(all))[:min(n, len(all))] {
+		p, truth, seen := all[i].picture(t)
+		some, pictures, truths, seens = append(some, all[i]), append(pictures, p), append(truths, truth), append(seens, seen)
+	}
+	var below, far, silent, stopped, sound, stoppedSound, changed int
+	worst := math.Inf(1)
+	for i, res := range s.Restore(t.Context(), pictures...) {
+		d := some[i]
+		if d.sound() {
+			sound++
+		}
+		if errors.Is(res.Err, picture.ErrImplausible) {
+			t.Logf("stopped: %v", d)
+			if stopped++; d.sound() {
+				stoppedSound++
+			}
+			continue
+		}
+		must(t, res.Err)
+		if slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnChanged }) {
+			changed++
+		}
+		gain := psnr(t, truths[i], res.Image) - psnr(t, truths[i], seens[i])
+		worst = min(worst, gain)
+		if gain >= -0.5 {
+			continue
+		}
+		t.Logf("%.2f dB: %v; restored with %.3g: %s", gain, d, res.Item.Sigma, item.WarningCodes(res.Warnings))
+		if below++; gain < -2 {
+			far++
+		}
+		if len(res.Warnings) == 0 {
+			silent++
+		}
+	}
+	t.Logf("pictures=%d below=%d far_below=%d silent=%d worst_db=%.2f changed=%d stopped=%d sound=%d sound_stopped=%d", len(some), below, far, silent, worst, changed, stopped, sound, stoppedSound)
+	if below*50 > len(some)+49 || far > 0 || silent > 0 || stoppedSound*50 > sound {
+		t.Error("results are far below their inputs, or silent, or sound pictures are stopped")
+	}
+}
+
+// TestLabyrinth: a blurred JPEG with a noise level far too small becomes a pattern without the check, and is restored with it.
+func TestLabyrinth(t *testing.T) {
+	d := degraded{image: "rocket", task: operator.GaussianDeblur, width: 6, noise: 0.02, jpeg: 90, statedStd: 6, sigma: 0.002}
+	p, truth, seen := d.picture(t)
+	for _, unchecked := range []bool{true, false} {
+		cfg := config(t)
+		cfg.Unchecked = unchecked
+		s, err := picture.Open(t.Context(), cfg)
+		must(t, err)
+		for _, res := range s.Restore(t.Context(), p) {
+			must(t, res.Err)
+			gain := psnr(t, truth, res.Image) - psnr(t, truth, seen)
+			changed := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool {
+				return w.Code == item.WarnChanged && strings.HasPrefix(w.Text, "sigma 0.002 does not explain the picture; restored with 0.0")
+			})
+			t.Logf("unchecked=%v: %.2f dB, sigma %.3g", unchecked, gain, res.Item.Sigma)
+			if unchecked && (gain > -5 || changed) || !unchecked && (gain < 0 || !changed || res.Item.Sigma < 0.004) {
+				t.Errorf("unchecked=%v: %.2f dB, %+v", unchecked, gain, res.Warnings)
+			}
+		}
+		must(t, s.Close())
+	}
+}
