@@ -2,7 +2,8 @@
 //
 // [Open] makes a [Session] of a prior and a runtime. [Session.Restore] decodes each picture, estimates its noise if asked to, solves, scores, warns and encodes;
 // compiled models stay loaded between calls, and neighbours of equal settings and shape share a batch. Identities and bits are those of a campaign
-// with the same settings: what a campaign's worker does with an item, it does with the same packages.
+// with the same settings: what a campaign's worker does with an item, it does with the same packages. Campaigns keep doubted results; a session restores them
+// again with another noise level, which is then a setting, and fails those that none explains, see [Config.Unchecked].
 package picture
 
 import (
