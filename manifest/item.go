@@ -9,7 +9,8 @@ import (
 	"ddiff/restore/item"
 )
 
-type ( // The unit of work with its identity, and its result, belong to package item, which restorations without a campaign use as well.
+// Item is the unit of work with its identity. It and the types of its result belong to package item, which restorations without a campaign use as well.
+type (
 	Item       = item.Item
 	Source     = item.Source
 	Picture    = item.Picture

@@ -28,7 +28,7 @@ func TestS3ListIsNoList(t *testing.T) {
 		``: storage.ErrUnavailable,
 		`<Other xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><IsTruncated>false</IsTruncated></Other>`: storage.ErrUnavailable,
 	} {
-		p.set(func(w http.ResponseWriter, _ *http.Request, forward http.Handler) {
+		p.set(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			io.WriteString(w, body) //nolint:errcheck // a test
 		})
 		n := 0

@@ -178,7 +178,7 @@ func TestBadResult(t *testing.T) {
 			wantCounts(t, e, 1, 1, 0, out)
 			key, err := filepath.Rel(out, path)
 			must(t, err)
-			wantMessage(t, e, "failed: chelsea (hdr)", key, "remove the file and run again")
+			wantMessage(t, e, "failed: chelsea (hdr)", key, "move the item's folder away and run again")
 
 			must(t, os.Remove(path))
 			e = restore(t, args...)

@@ -189,7 +189,7 @@ func TestPullHostile(t *testing.T) {
 	wantLine(t, e, "items=16 copied=1 present=0 unfinished=0 wrong=15")
 	wantMessage(t, e, "huge0/result.json", "object too large")
 	wantMessage(t, e, id(5), "is not a file of an item")
-	wantMessage(t, e, "skipped \"items/zz", "remove the object")
+	wantMessage(t, e, "skipped \"items/zz", "not a name of ddiff")
 	if n := strings.Count(e.stderr, "skipped "); n != 4 {
 		t.Errorf("%d names are skipped, want 4\n%s", n, e.stderr)
 	}

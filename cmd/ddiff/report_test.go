@@ -135,7 +135,7 @@ func TestDamagedResult(t *testing.T) {
 		write(t, path, []byte(content))
 		e := ddiff(t, "report", out)
 		wantCode(t, e, 3)
-		wantMessage(t, e, "items/"+strings.Repeat("ab", 32)+"/result.json", "remove the item's folder and run its campaign again")
+		wantMessage(t, e, "items/"+strings.Repeat("ab", 32)+"/result.json", "move the item's folder away and run its campaign again")
 	}
 }
 
