@@ -9,7 +9,7 @@ import (
 	"ddiff/restore/item"
 )
 
-// Item is the unit of work with its identity. It and the types of its result belong to package item, which restorations without a campaign use as well.
+//nolint:revive // The comments are those of package item, which restorations without a campaign use as well.
 type (
 	Item       = item.Item
 	Source     = item.Source

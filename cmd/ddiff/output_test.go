@@ -106,7 +106,7 @@ func wantSameTrace(t *testing.T, got, want manifest.Trace) {
 	}
 	for i := range want["timestep"] {
 		for _, scalar := range []string{"timestep", "gamma", "rho"} { // a step has gamma or rho
-			if w := want[scalar]; w != nil && !(len(got[scalar]) == len(w) && got[scalar][i] == w[i]) {
+			if w := want[scalar]; len(w) > i && (len(got[scalar]) != len(w) || got[scalar][i] != w[i]) {
 				t.Fatalf("step %d has the %s of %v, want that of %v", i+1, scalar, got[scalar], w)
 			}
 		}

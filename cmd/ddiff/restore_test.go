@@ -47,7 +47,7 @@ func TestRestore(t *testing.T) {
 	wantLine(t, e, target)
 	wantLine(t, e, "done=1 failed=0 dead=0 skipped=0 warned=1")
 	wantMessage(t, e, "small.png: mirrored from 36×24 to 40×24 restored pixels")
-	wantMessage(t, e, "warning: "+target+": 3 steps, the preset natural has 15")
+	wantMessage(t, e, "warning: "+target+": 3 steps, the preset natural has 10")
 	config, err := png.DecodeConfig(bytes.NewReader(read(t, target)))
 	if err != nil || config.Width != 36 || config.Height != 24 || config.ColorModel != color.Gray16Model {
 		t.Errorf("the restored picture has %d×%d pixels of %v, %v", config.Width, config.Height, config.ColorModel, err)

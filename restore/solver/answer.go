@@ -13,6 +13,8 @@ import (
 // Answers returns the images of states after the last step: their first tensors, which a latent prior decodes. The states
 // are those of one batch. It returns ErrDiverged if the decoder returns values that are not finite.
 func (s *Solver) Answers(ctx context.Context, states []State) ([][]float32, error) {
+	s.using.Lock()
+	defer s.using.Unlock()
 	out := make([][]float32, len(states))
 	if s.decoder == nil {
 		for i, st := range states {

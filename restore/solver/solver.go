@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
@@ -48,6 +49,7 @@ type Solver struct {
 	reader  *reader               // nil if the host accesses the state
 	decoder *decoder              // of a latent prior, else nil
 	streams []*Solver             // that make the steps of parts of the batch; empty: this solver makes them
+	using   sync.Mutex            // held by a call that uses tensors, for which Close waits
 }
 
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
@@ -91,8 +93,10 @@ func (s *Solver) Tiles() int {
 // Cost returns the cost of a run for one image, see [method.Run.Cost].
 func (s *Solver) Cost() (method.Cost, error) { return s.run.Cost() }
 
-// Close releases the runtime's memory.
+// Close releases the runtime's memory, after the end of a call in progress.
 func (s *Solver) Close() error {
+	s.using.Lock()
+	defer s.using.Unlock()
 	errs := []error{s.decoder.close(), s.reader.close()}
 	if s.sess != nil {
 		errs = append(errs, s.sess.Close())
@@ -129,6 +133,8 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 // stops the run there, and the end of the context terminates the step in progress; states and curves are then those after the last step, or those of
 // the call's beginning if the device does not return them, and can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
+	s.using.Lock()
+	defer s.using.Unlock()
 	parts, err := s.divide(problems, states, curves)
 	if err != nil {
 		return err
