@@ -95,7 +95,7 @@ const (
 )
 
 // Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users
-// write Wanted, Weight, Priority, Commands and Spec.Budget; the coordinator writes the rest.
+// write Wanted, Weight, Priority, Commands, Asked and Spec.Budget; the coordinator writes the rest.
 type Campaign struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"`
@@ -114,6 +114,8 @@ type Campaign struct {
 	// Recorded is the wanted state that the store has, should NATS lose its data; empty: run.
 	Recorded Wanted    `json:"recorded,omitempty"`
 	Commands []Command `json:"commands,omitempty"`
+	// Asked counts the changes by users.
+	Asked int `json:"asked,omitempty"`
 
 	Phase Phase `json:"phase"`
 	// Reason is one line that explains a rejection, or a pause that no user requested.

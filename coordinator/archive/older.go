@@ -54,7 +54,7 @@ func (a *Archiver) reconcile(ctx context.Context, c *manifest.Campaign) (*manife
 		if !older(c) {
 			return board.ErrUnchanged
 		}
-		*c = *stored
+		*c = withRequests(stored, c)
 		return nil
 	})
 	if err != nil {
@@ -65,6 +65,20 @@ func (a *Archiver) reconcile(ctx context.Context, c *manifest.Campaign) (*manife
 		return now, revision, nil
 	}
 	return now, revision, errors.Join(a.restoreStatus(ctx, now), a.clearQueue(ctx, c.ID, (*queue.Queue).Drop))
+}
+
+// withRequests returns the stored record with what users have written to the board since. A crash between the two writes of a change leaves the
+// store ahead of a board that is no backup.
+func withRequests(stored, c *manifest.Campaign) manifest.Campaign {
+	out := *stored
+	if c.Asked <= stored.Asked {
+		return out
+	}
+	out.Wanted, out.Weight, out.Priority, out.Spec.Budget, out.Asked = c.Wanted, c.Weight, c.Priority, c.Spec.Budget, c.Asked
+	out.Commands = slices.DeleteFunc(slices.Clone(c.Commands), func(command manifest.Command) bool {
+		return slices.ContainsFunc(stored.Answered, func(a manifest.Answer) bool { return a.ID == command.ID })
+	})
+	return out
 }
 
 // removeDeleted removes the record of a deleted campaign, and its messages, from a board that was restored.

@@ -115,6 +115,7 @@ func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*m
 			return ErrUnchanged
 		}
 		c.Wanted = w
+		c.Asked++
 		return nil
 	})
 }
@@ -132,6 +133,7 @@ func SetBudget(ctx context.Context, b *queue.Board, id string, limits manifest.B
 			return ErrUnchanged
 		}
 		c.Spec.Budget = limits
+		c.Asked++
 		return nil
 	})
 }
@@ -184,6 +186,7 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 			return ErrUnchanged
 		}
 		c.Commands = append(c.Commands, command)
+		c.Asked++
 		return nil
 	}
 	tick := time.NewTicker(200 * time.Millisecond)

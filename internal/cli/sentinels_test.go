@@ -47,6 +47,7 @@ var withoutCode = map[string]string{
 	"container.ErrFormat":        "the picture is restored without its metadata",
 	"container.ErrTruncated":     "the picture is restored without its metadata",
 	"tiff.ErrFormat":             "ends an item, not a command",
+	"picture.ErrImplausible":     "ends a picture, not a command",
 	"raster.ErrBudget":           "ends an item, not a command",
 	"onnx.ErrDivide":             "comes with onnxruntime.ErrFallback",
 	"haar.ErrConfig":             "a mistake of the program, or of make latent-bundle",
