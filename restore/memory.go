@@ -25,7 +25,7 @@ const (
 	// wholeCopies is the number of copies of an image in memory, beside the network and the operator, while it is solved in tiles: tensors
 	// of the state, measurement, noise and intermediate values of the step, and the arrays of the result. stateCopies and drawCopies are
 	// those of each tensor of the state, and of each draw of noise.
-	wholeCopies = 20
+	wholeCopies = 28
 	stateCopies = 4
 	drawCopies  = 3
 	// evaluationCopies is that of each evaluation of the network in a step after the first, whose part of the step is a session of its own: 6 were measured.
