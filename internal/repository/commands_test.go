@@ -86,7 +86,7 @@ var how = []commandRow{
 
 	{begin: `ddiff runtime install`, flags: "--help", not: "downloads"},
 	{begin: `ddiff pull`, flags: "--help", not: "needs a bucket; TestPull has one"},
-	{begin: `bin/ddiff run .* --method renoise`, flags: "--help", not: "TestNewMethod runs it"},
+	{begin: `bin/ddiff run .* --(method renoise|task vignette).*`, flags: "--help", not: "TestRecipes runs it"},
 	{begin: `ddiff score .* --device cuda`, flags: "--help", not: "needs a GPU"},
 	{begin: `ddiff (run|score|report) (examples|out)/paper/\w+(.yaml)?`, flags: "--help", not: "TestPaper runs them with data of its own"},
 	{begin: `ddiff coordinator`, code: "9", flags: "--store results --nats nats://127.0.0.1:1 --nats-wait 0s"},
@@ -190,6 +190,7 @@ func documentFiles(t *testing.T, dir string) {
 	for name, from := range map[string]string{
 		"photo.png": "examples/images/coffee.png", "photograph.png": "examples/images/coffee.png", "frame.png": "charts/ddiff/files/image.png",
 		"small.jpg": "restore/operator/testdata/jpeg/astronaut_95_0.jpg", "noisy.png": "examples/unseen/dam.png",
+		"noisy.tif": "restore/raster/photo/testdata/camera.tif", "album/1.png": "examples/unseen/dam.png",
 		"scratched.png": "examples/unseen/dam.png", "scratches.png": "examples/paper/protocol/random_mask.png",
 		"shaken/1.png": "examples/unseen/dam.png", "kernel.png": "restore/metric/testdata/window_x.png",
 		"lpips_alex.onnx": "restore/metric/testdata/lpips_alex.onnx",
