@@ -80,10 +80,6 @@ chaos: test-packages build runtime ## Inject faults into clusters and compare wi
 scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale $(SCALE)
 
-.PHONY: upgrade-test
-upgrade-test: test-packages build runtime ## Run campaigns with this version and commit d9b7075 together (1 minute)
-	@go -C internal/testbed test -count=1 -v -run '^TestUpgrade$$' .
-
 .PHONY: telemetry-test
 telemetry-test: test-packages build runtime ## Read back what a real collector and a real Prometheus receive (10 minutes)
 	@scripts/dashboards.sh
