@@ -57,7 +57,6 @@ func TestFaultyMethods(t *testing.T) {
 		}
 	}
 	for want, m := range map[string]faulty{
-		`curve "c": no scalar "clean of x"`:           info(func(i *method.Info) { i.Curves = []method.Curve{{Name: "c", Scalar: "clean of x"}} }),
 		"step 2: an earlier step adds the noise of":   plan(func(s []method.Step) { s[1].Time = s[0].Time }),
 		`step 1: draw "first" has the standard devia`: plan(func(s []method.Step) { s[0].Std["first"] = math.NaN() }),
 		`step 3: scalar "half" is missing`:            plan(func(s []method.Step) { delete(s[2].Scalars, "half") }),

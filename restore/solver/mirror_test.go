@@ -72,10 +72,7 @@ func TestMirror(t *testing.T) {
 		"alternate": func(step, i int) []int { return []int{(step + i) % 4} },
 		"average":   func(int, int) []int { return []int{0, 1, 2, 3} },
 	} {
-		settings := method.Settings{Method: "predicting", Steps: steps}
-		if word != "none" {
-			settings = settings.With("mirror", parameter.Word(word))
-		}
+		settings := method.Settings{Method: "predicting", Steps: steps}.With("mirror", parameter.Word(word))
 		run := planRun(t, predicting{}, settings, p, op)
 		want := slices.Clone(probs[0].Y)
 		predict := func(time int, ways []int) {

@@ -167,6 +167,14 @@ func (s *Solver) makeSteps(ctx context.Context, parts []batchPart, first int, pr
 			return fmt.Errorf("step %d: %w", at+1, err)
 		}
 		if progress != nil {
+			for i := range parts {
+				if s.reader != nil {
+					break
+				}
+				if err := parts[i].unload(ctx, first); err != nil { // the host accesses the state
+					return err
+				}
+			}
 			if err := progress(at + 1); err != nil {
 				return err
 			}
