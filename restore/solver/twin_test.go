@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ddiff/restore/method"
@@ -53,7 +54,14 @@ func TestAgainstTorchTwin(t *testing.T) {
 	add(operator.InpaintRandom, "-squared", "gradient", method.GradientSquared, "gamma0", 0.1)
 	for _, name := range []string{"ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs"} {
 		add(operator.GaussianDeblur, "-"+name)
-		jobs[len(jobs)-1].cfg.Method = name
+		cfg := &jobs[len(jobs)-1].cfg
+		m, err := method.Builtin().Find(name)
+		must(t, err)
+		cfg.Method = name
+		cfg.Values = slices.DeleteFunc(slices.Clone(cfg.Values), func(v method.Setting) bool {
+			_, ok := m.Info().Parameters.Find(v.Name)
+			return !ok
+		})
 	}
 	for _, task := range []string{operator.Denoise, operator.Demosaic} {
 		preset("gradient", task, "", 10)
@@ -132,7 +140,9 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg met
 	}
 	job := map[string]any{"task": task, "params": params, "prior": model, "method": cfg.Method, "steps": cfg.Steps}
 	for _, v := range cfg.Values {
-		job[v.Name] = v.Value
+		if !slices.Contains([]string{"data_step", "recover", "noise_std", "mirror"}, v.Name) { // the twin has the paper's step alone
+			job[v.Name] = v.Value
+		}
 	}
 	job["gamma0"] = gamma0
 	raw, err := json.Marshal(job)
