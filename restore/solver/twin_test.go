@@ -138,7 +138,8 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg met
 	if cfg.Word("gradient") == method.GradientSquared {
 		gamma0 /= scale // the twin scales every step size with the image
 	}
-	job := map[string]any{"task": task, "params": params, "prior": model, "method": cfg.Method, "steps": cfg.Steps}
+	job := map[string]any{"task": task, "params": params, "prior": model, "method": cfg.Method, "steps": cfg.Steps,
+		"t0": 300, "sigma_rule": "ddpm", "answer": "x_plus_u"} // the twin reads them for methods without noise, too
 	for _, v := range cfg.Values {
 		if !slices.Contains([]string{"data_step", "recover", "noise_std", "mirror"}, v.Name) { // the twin has the paper's step alone
 			job[v.Name] = v.Value
