@@ -122,6 +122,7 @@ func (w *walk) send(c manifest.Command) {
 	w.sent = append(w.sent, c.ID)
 	_, err := board.Update(w.ctx, w.tc.board, w.id, func(rec *manifest.Campaign) error {
 		rec.Commands = append(rec.Commands, c)
+		rec.Asked++
 		return nil
 	})
 	w.must(err)
