@@ -230,6 +230,8 @@ func (w *walk) arm(rt *rapid.T) {
 			return noFault // the next write to the store fails
 		}
 		p.inject = noFaults
+		w.seen.mu.Lock()
+		defer w.seen.mu.Unlock()
 		w.seen.faults[fmt.Sprint(write, " ", f)]++
 		return f
 	}

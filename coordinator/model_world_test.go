@@ -26,6 +26,7 @@ const quiescence = time.Minute
 type coverage struct {
 	states map[string]int // abstract states of the campaigns
 	edges  map[string]int // changes between them
+	mu     sync.Mutex     // of faults: several leaders write
 	faults map[string]int // injected faults by write
 	steps  int
 }
@@ -36,6 +37,8 @@ func newCoverage() *coverage {
 
 // String describes the coverage.
 func (c *coverage) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n := 0
 	for _, k := range c.faults {
 		n += k
