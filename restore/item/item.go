@@ -120,7 +120,7 @@ type Item struct {
 	Solver json.RawMessage `json:"solver"`
 	// Prior is the SHA-256 of the prior's file.
 	Prior string `json:"prior"`
-	// parameter.Precision is the fixed precision of the score network. Empty: the worker's default.
+	// Precision is the fixed precision of the score network. Empty: the worker's default.
 	Precision parameter.Precision `json:"precision,omitempty"`
 	// Tile and Overlap are the tiles in which the network predicts, in pixels. 0: the whole image, because the campaign has no tiles or because
 	// one tile covers the image.

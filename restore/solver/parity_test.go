@@ -87,7 +87,7 @@ func (c parityCase) compare(t *testing.T, network int) float64 {
 		}
 		states := []State{state}
 		end := errors.New("end of the segment")
-		err := s.Resume(t.Context(), []Problem{prob}, states, nil, func(step int) error {
+		err := stepwise(t.Context(), s, []Problem{prob}, states, nil, func(step int) error {
 			made := step - state.Step
 			if k := slices.Index(c.Steps, made); k >= 0 {
 				at := (network*len(c.Times)+i)*len(c.Steps) + k

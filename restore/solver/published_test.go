@@ -1,6 +1,8 @@
 package solver
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +55,7 @@ func TestPublishedSteps(t *testing.T) {
 			s := compile(t, onnxtest.Runtime(t), newRun(t, c.prior(t, cfg), op, cfg), 1, Build{})
 			states := []State{s.Start(c.Key)}
 			made := 0
-			err = s.Resume(t.Context(), []Problem{prob}, states, make([]Curves, 1), func(step int) error {
+			err = stepwise(t.Context(), s, []Problem{prob}, states, make([]Curves, 1), func(step int) error {
 				size := shape.Size()
 				i := slices.Index(c.Recorded, step)
 				if i < 0 {
@@ -72,6 +74,20 @@ func TestPublishedSteps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stepwise is Resume with a call for each step, so that progress sees the states.
+func stepwise(ctx context.Context, s *Solver, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
+	made := errors.New("a step was made")
+	for states[0].Step < s.Steps() {
+		if err := s.Resume(ctx, problems, states, curves, func(int) error { return made }); !errors.Is(err, made) {
+			return err
+		}
+		if err := progress(states[0].Step); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prior returns the bundled prior; for methods with a latent prior, it is between two Haar transforms.

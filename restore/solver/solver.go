@@ -129,7 +129,7 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 }
 
 // Resume continues from states with equal numbers of steps to the end; Answers then has the images.
-// Curves, unless nil, are updated after every step. States are when Resume returns, and before progress where the host accesses the device's memory. An error from progress
+// Curves, unless nil, are updated after every step, states when Resume returns: meanwhile they are in the memory of the device. An error from progress
 // stops the run there, and the end of the context terminates the step in progress; states and curves are then those after the last step, or those of
 // the call's beginning if the device does not return them, and can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
@@ -167,14 +167,6 @@ func (s *Solver) makeSteps(ctx context.Context, parts []batchPart, first int, pr
 			return fmt.Errorf("step %d: %w", at+1, err)
 		}
 		if progress != nil {
-			for i := range parts {
-				if s.reader != nil {
-					break
-				}
-				if err := parts[i].unload(ctx, first); err != nil { // the host accesses the state
-					return err
-				}
-			}
 			if err := progress(at + 1); err != nil {
 				return err
 			}
