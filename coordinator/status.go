@@ -30,7 +30,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	s := manifest.Status{
 		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.describe(), Complete: r.windows.complete,
 		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
-		Workers: r.s.workers.Live(r.rec.Spec.Pool), At: now.UTC(),
+		Workers: r.s.workers.Live(r.rec.Spec.Pool), Ended: r.s.workers.Ended(), At: now.UTC(),
 	}
 	u := r.used()
 	s.Seconds, s.Cost = u.Seconds, u.Cost

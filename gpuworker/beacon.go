@@ -98,6 +98,6 @@ func (w *Worker) Beat() manifest.Beat {
 	return manifest.Beat{
 		Name: w.cfg.Name, Version: w.cfg.Version, Schema: manifest.RecordSchema,
 		Held: w.Held(), Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),
-		Solving: w.solving.Load(), Draining: w.stats.draining.Load(), Hung: hung, Suspended: reason, SuspendedCampaign: campaign, Refused: refused, At: w.cfg.Now().UTC(),
+		Started: w.started, Solving: w.solving.Load(), Draining: w.stats.draining.Load(), Hung: hung, Suspended: reason, SuspendedCampaign: campaign, Refused: refused, At: w.cfg.Now().UTC(),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ddiff/queue"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -18,6 +19,8 @@ type attemptStart struct {
 	Worker  string    `json:"worker"`
 	Round   int       `json:"round,omitempty"`
 	Attempt int       `json:"attempt"`
+	// Ended is the number of workers that had ended before, see [Config.Ended]; -1 if it is not known.
+	Ended int `json:"ended"`
 	At      time.Time `json:"at"`
 	// Stage is the last stage that began, see the Stage constants of package telemetry.
 	Stage string `json:"stage"`
@@ -71,9 +74,37 @@ func (t *task) writeStarts(ctx context.Context, starts []attemptStart) error {
 	return t.assigned.Store.Put(ctx, startsKey(t.Item.ID), data)
 }
 
+// proof returns the number of starts without an answer that prove that an item ends its workers, when ended workers have ended so far:
+// one less than the attempts, because the first attempt shares a batch, and at least one. Workers that are preempted or killed for lack of
+// memory end with any item: if more of the others have ended since the first start than of the item's own, or their number is not known,
+// the proof takes several times as many.
+func proof(starts []attemptStart, attempts, ended int) int {
+	least := max(1, attempts-1)
+	if len(starts) < least {
+		return least
+	}
+	others := ended - starts[0].Ended - len(starts)
+	if ended < 0 || starts[0].Ended < 0 || ended < starts[0].Ended || others > len(starts) { // fewer ends: another leader counts anew
+		return queue.Deliveries(attempts)
+	}
+	return least
+}
+
+// ended returns Config.Ended: -1 if it is not known, and 0 without a cluster.
+func (c *core) ended(ctx context.Context, t *task) int {
+	if c.cfg.Ended == nil {
+		return 0
+	}
+	n, err := c.cfg.Ended(ctx, t.assigned.Campaign)
+	if err != nil {
+		c.log(t).Debug("could not read how many workers have ended", "reason", err)
+		return -1
+	}
+	return n
+}
+
 // recordStart records the start of a suspect. It returns a crashError when no attempts are left and the item has ended
-// enough workers alone: one less than the attempts, because the first attempt shares a batch, and at least one. An item
-// that only lost attempts in the company of others gets another attempt.
+// enough workers alone, see proof. An item that only lost attempts in the company of others gets another attempt.
 func (c *core) recordStart(ctx context.Context, t *task) error {
 	if !suspect(t.lease) {
 		return nil
@@ -82,11 +113,12 @@ func (c *core) recordStart(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
-	if t.lease.Exhausted() && len(starts) >= max(1, t.lease.MaxAttempts()-1) {
+	ended := c.ended(ctx, t)
+	if t.lease.Exhausted() && len(starts) >= proof(starts, t.lease.MaxAttempts(), ended) {
 		return crashError{starts}
 	}
 	starts = append(starts, attemptStart{
-		Worker: c.cfg.Name, Round: t.lease.Round(), Attempt: t.lease.Attempt(), At: c.cfg.Now().UTC(), Stage: telemetry.StageFetch,
+		Worker: c.cfg.Name, Round: t.lease.Round(), Attempt: t.lease.Attempt(), Ended: ended, At: c.cfg.Now().UTC(), Stage: telemetry.StageFetch,
 	})
 	t.starts = starts
 	if err := t.writeStarts(ctx, t.starts); err != nil {

@@ -122,6 +122,63 @@ func TestStartsOfSuspect(t *testing.T) {
 	}
 }
 
+// An item is blamed for the ends of its workers unless more of the others end meanwhile, or nobody knows.
+func TestProof(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ starts, before, ended, attempts, want int }{
+		"too few starts":                   {1, 0, 100, 3, 2},
+		"a quiet cluster":                  {2, 5, 8, 3, 2},
+		"as many ends of others":           {2, 5, 9, 3, 2},
+		"more ends of others":              {2, 5, 10, 3, 12},
+		"bounded":                          {11, 5, 1000, 3, 12},
+		"quiet again after many":           {6, 5, 17, 3, 2},
+		"one attempt":                      {1, 0, 0, 1, 1},
+		"one attempt, more ends of others": {1, 0, 3, 1, 4},
+		"not known at the first start":     {2, -1, 3, 3, 12},
+		"not known now":                    {2, 0, -1, 3, 12},
+		"another leader":                   {2, 7, 1, 3, 12},
+	} {
+		starts := make([]attemptStart, tt.starts)
+		starts[0].Ended = tt.before
+		if got := proof(starts, tt.attempts, tt.ended); got != tt.want {
+			t.Errorf("%s: %d starts prove it, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// An item with enough starts gets another attempt while workers end without it; its start records the count.
+func TestStartWhereWorkersEnd(t *testing.T) {
+	t.Parallel()
+	q, s := internalQueue(t, queue.Config{MaxAttempts: 1}), emptyStore(t)
+	ended, unknown := 4, error(nil)
+	w := quietWorker(t, func(cfg *Config) {
+		cfg.Ended = func(_ context.Context, campaign string) (int, error) {
+			if campaign != "a" {
+				t.Errorf("asked for campaign %q", campaign)
+			}
+			return ended, unknown
+		}
+	})
+	task := suspectTask(t, retryOf(t, q, leaseNew(t, q, 1)[0]), s)
+	for _, n := range []int{4, 20} {
+		ended = n
+		if err := w.recordStart(t.Context(), task); err != nil {
+			t.Fatalf("with %d ends: %v", n, err)
+		}
+	}
+	unknown = errors.New("no status")
+	must(t, w.recordStart(t.Context(), task))
+	starts, err := task.readStarts(t.Context())
+	must(t, err)
+	if len(starts) != 3 || starts[0].Ended != 4 || starts[1].Ended != 20 || starts[2].Ended != -1 {
+		t.Errorf("starts %+v", starts)
+	}
+	ended, unknown = 8, nil // its own three, and one
+	if err := w.recordStart(t.Context(), task); !errors.As(err, new(crashError)) {
+		t.Errorf("a start in a quiet cluster: %v", err)
+	}
+}
+
 // Starts of another round and damaged records are no evidence.
 func TestForeignStarts(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,9 @@ type Config struct {
 	PauseAfter time.Duration
 	// Peers, if not nil, returns the number of other live workers. They get an item that this worker disputes.
 	Peers func(ctx context.Context) (int, error)
+	// Ended, if not nil, returns how many workers of the cluster have ended without a word so far, as the leader of a campaign counts them.
+	// An item is not blamed for the end of its workers where others end as often.
+	Ended func(ctx context.Context, campaign string) (int, error)
 	// Simulate, if not nil, replaces computation, see [Simulation].
 	Simulate *Simulation
 	// Log, if not nil, supplies the last log lines about an item for its result and the records of its

@@ -30,6 +30,7 @@ type Worker struct {
 	breaker   *guard.Breaker[*task]
 	decoding  *raster.Budget
 	passes    *guard.Passes // of the goroutine that leases
+	started   time.Time
 }
 
 // core is the part of a Worker that it shares with its restorer.
@@ -77,7 +78,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger),
 		device: make(chan struct{}, 1)}
-	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1)}
+	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1), started: cfg.Now().UTC()}
 	w.campaigns, _ = cfg.Work.(campaigns)
 	w.passes = guard.NewPasses(cfg.Now)
 	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(job.DecodeMemory())

@@ -287,6 +287,8 @@ type Status struct {
 	LeftHigh float64 `json:"left_high_s,omitempty"`
 	// Workers is the number of live workers of the campaign's pool.
 	Workers int `json:"workers"`
+	// Ended is the number of workers, of all pools, that this leader has seen end without a word.
+	Ended int `json:"workers_ended,omitempty"`
 	// Seconds is the number of device-seconds that the outcomes took, see [Event.Seconds], and Cost what they cost at the coordinator's
 	// price; 0 without a price.
 	Seconds float64 `json:"device_seconds,omitempty"`
@@ -341,6 +343,8 @@ type Beat struct {
 	SuspendedCampaign string `json:"suspended_campaign,omitempty"`
 	// Refused maps the ids of open campaigns that the worker cannot process to the reasons.
 	Refused map[string]string `json:"refused,omitempty"`
+	// Started is the start of the worker by its clock: it tells processes of the same name apart.
+	Started time.Time `json:"started,omitzero"`
 	// At is the time of the beat by the worker's clock, for people.
 	At time.Time `json:"at"`
 	// Age is the number of seconds since the beat by the clock of the queue server. Readers of the board set it.

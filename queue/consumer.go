@@ -87,7 +87,7 @@ func (q *Queue) findConsumer(ctx context.Context) error {
 		return fmt.Errorf("consumer %s: %w", q.durable(), err)
 	}
 	cfg := q.consumer.CachedInfo().Config
-	q.cfg.AckWait, q.cfg.MaxAttempts = cfg.AckWait, cfg.MaxDeliver-spareDeliveries
+	q.cfg.AckWait, q.cfg.MaxAttempts = cfg.AckWait, (cfg.MaxDeliver-spareDeliveries)/deliveriesPerAttempt
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (q *Queue) consumerConfig(epoch int64) jetstream.ConsumerConfig {
 		DeliverPolicy: jetstream.DeliverAllPolicy,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       q.cfg.AckWait,
-		MaxDeliver:    q.cfg.MaxAttempts + spareDeliveries,
+		MaxDeliver:    deliveriesPerAttempt*q.cfg.MaxAttempts + spareDeliveries,
 		MaxAckPending: maxAckPending,
 		MaxWaiting:    maxWaiting,
 		Metadata:      map[string]string{metadataEpoch: formatEpoch(epoch)},

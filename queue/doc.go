@@ -18,8 +18,8 @@
 // A lease that is not extended expires, for example after a worker's death, and the item is delivered again. Each
 // delivery is an attempt, except after Release, which replaces the item by a copy with the earlier number of attempts. A
 // worker that leases an item with [Lease.Exhausted] publishes it as dead without another attempt, because the item has ended
-// MaxAttempts workers. The server delivers an item at most MaxAttempts + 2 times; the two spare deliveries are for
-// that. If these workers die too, [Sweep] publishes the item once more when the campaign has no other work, as one that has used its attempts, and
+// MaxAttempts workers, unless the worker knows that workers end for other reasons. The server delivers an item at most 4·MaxAttempts + 2
+// times; the two spare deliveries are for the publication. If these workers die too, [Sweep] publishes the item once more when the campaign has no other work, as one that has used its attempts, and
 // publishes it as dead after as many deliveries again.
 //
 // A slow worker may finish an item that has been delivered again. Delivery is therefore at least once, and a worker's

@@ -182,8 +182,12 @@ func (l *Lease) Attempt() int { return l.attempt }
 // Last reports whether the item is dead when this attempt fails.
 func (l *Lease) Last() bool { return l.attempt >= l.q.cfg.MaxAttempts }
 
+// Deliveries is the number of attempts that the server makes possible for an item whose workers give no answer, in campaigns with a number
+// of attempts for the others.
+func Deliveries(maxAttempts int) int { return deliveriesPerAttempt * maxAttempts }
+
 // Exhausted reports whether no attempts are left, for example because the previous workers died: the item is dead without
-// another attempt.
+// another attempt, unless its worker sees reason for one, of [Deliveries] at most.
 func (l *Lease) Exhausted() bool { return l.attempt > l.q.cfg.MaxAttempts }
 
 // RetryDelay suggests a delay before the next attempt: RetryBase, doubled after every attempt up to 60 times that, times a

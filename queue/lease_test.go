@@ -27,7 +27,7 @@ func TestExpiredLeaseIsRedelivered(t *testing.T) {
 	q := newQueue(t, queue.Config{AckWait: shortWait, MaxAttempts: 2})
 	must(t, publish(t.Context(), q, "c", "1", []byte("p")))
 	begin := time.Now()
-	for attempt := 1; attempt <= 4; attempt++ { // MaxAttempts and the two spare deliveries
+	for attempt := 1; attempt <= queue.Deliveries(2)+2; attempt++ { // with the two spare deliveries
 		l := lease(t, q)
 		if l.Attempt() != attempt || l.Last() != (attempt >= 2) || l.Exhausted() != (attempt > 2) {
 			t.Fatalf("attempt %d, last %t, exhausted %t, want attempt %d", l.Attempt(), l.Last(), l.Exhausted(), attempt)

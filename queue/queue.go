@@ -16,8 +16,11 @@ import (
 )
 
 const (
-	// spareDeliveries are the deliveries after MaxAttempts, for workers that only publish the item as dead.
-	spareDeliveries = 2
+	// deliveriesPerAttempt and spareDeliveries: the server delivers an item deliveriesPerAttempt × MaxAttempts + spareDeliveries times.
+	// Deliveries after MaxAttempts are for items whose workers perhaps ended for another reason; the spare ones are for workers that only
+	// publish the item as dead.
+	deliveriesPerAttempt = 4
+	spareDeliveries      = 2
 	// maxAckPending limits the leases of one campaign. 5,000 workers with batches of 64, three of which are in flight,
 	// have 960,000. A lease costs the server 200 bytes.
 	maxAckPending = 1 << 20

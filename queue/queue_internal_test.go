@@ -444,7 +444,7 @@ func TestScan(t *testing.T) {
 	}
 	exhaust := func() {
 		t.Helper()
-		for range items * (1 + spareDeliveries) {
+		for range items * (deliveriesPerAttempt + spareDeliveries) {
 			for _, l := range lease(exhausted, 1) {
 				must(t, l.Retry(t.Context(), 0))
 			}

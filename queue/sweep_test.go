@@ -59,7 +59,7 @@ func TestSweep(t *testing.T) {
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c 1", ID: "1", Round: 3, Payload: []byte("p")}, {Class: "c 1", ID: "2", Round: 3, Payload: []byte("p")}}))
 	must(t, busy.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	lease(t, busy)
-	exhaust(t, q, 2, 3)
+	exhaust(t, q, 2, queue.Deliveries(1)+2)
 
 	var calls atomic.Int32
 	stop := sweep(t, nc, time.Millisecond, func() ([]byte, error) {
@@ -68,7 +68,7 @@ func TestSweep(t *testing.T) {
 		}
 		return []byte("dead"), nil
 	})
-	exhaust(t, q, 2, 3)
+	exhaust(t, q, 2, queue.Deliveries(1)+2)
 	if got := results(t, q, 2); got["1"] != "dead" || got["2"] != "dead" {
 		t.Fatalf("results %v", got)
 	}

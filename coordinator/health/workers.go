@@ -19,6 +19,10 @@ import (
 type Workers struct {
 	now atomic.Pointer[fleet] // nil before the first count
 
+	ended atomic.Int64 // processes that ended without a word
+	// seen has the processes of the last count by name; only count uses it.
+	seen map[string]process
+
 	warned map[string]bool // what was logged; only watch and count use it
 }
 
@@ -28,6 +32,12 @@ type fleet struct {
 	working   map[string]string // the campaign of the last lease of the others, by name
 	lost      map[string]string // the campaign of the last lease of workers whose beats have ended without a word, by name
 	pools     map[string]*pool  // by name
+}
+
+// process is a worker's process: a later one of the same name starts at another time.
+type process struct {
+	started time.Time
+	ended   bool
 }
 
 // pool is what a count found in one pool.
@@ -168,6 +178,27 @@ func (w *Workers) Lost(campaign string) (names []string) {
 	return names
 }
 
+// Ended returns the number of workers that this process has seen end without a word. A worker that starts anew under its name counts,
+// unless a count found that its record was deleted.
+func (w *Workers) Ended() int { return int(w.ended.Load()) }
+
+// countEnds counts the processes that have ended since the last count.
+func (w *Workers) countEnds(beats map[string]manifest.Beat) {
+	seen := make(map[string]process, len(beats))
+	for _, b := range beats {
+		now, before := process{b.Started, b.Age >= beatLife.Seconds()}, w.seen[b.Name]
+		same := before.started.Equal(now.started)
+		if _, known := w.seen[b.Name]; known && !same && !before.ended {
+			w.ended.Add(1)
+		}
+		if now.ended && !(same && before.ended) {
+			w.ended.Add(1)
+		}
+		seen[b.Name] = now
+	}
+	w.seen = seen
+}
+
 // Refusal returns the reason if the pool that a campaign asks for has no live worker, or all live workers that it may use refuse it,
 // and "" otherwise.
 func (w *Workers) Refusal(campaign, asked string) string {
@@ -230,6 +261,7 @@ func (w *Workers) warn(text string) bool {
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
+	w.countEnds(beats)
 	f := &fleet{working: map[string]string{}, lost: map[string]string{}, pools: map[string]*pool{}}
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {

@@ -82,6 +82,38 @@ func TestLostWorkers(t *testing.T) {
 	}
 }
 
+// TestEndedWorkers: a worker that ends without a word counts once, also if another process has taken its name before anybody looked. One
+// whose record was deleted does not count.
+func TestEndedWorkers(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	first := time.Now()
+	beat := func(name string, started time.Time, age time.Duration) manifest.Beat {
+		return manifest.Beat{Name: name, Schema: manifest.RecordSchema, Started: started, Age: age.Seconds()}
+	}
+	w := &Workers{}
+	for i, tt := range []struct {
+		beats []manifest.Beat
+		want  int
+	}{
+		{[]manifest.Beat{beat("a", first, 0), beat("b", first, 0), beat("old", first, beatLife)}, 1},
+		{[]manifest.Beat{beat("a", first, 0), beat("b", first, beatLife), beat("old", first, 2*beatLife)}, 2},
+		{[]manifest.Beat{beat("a", first.Add(1), 0), beat("b", first, 2*beatLife)}, 3},
+		{[]manifest.Beat{beat("a", first.Add(1), 0), beat("b", first.Add(2), 0)}, 3},
+		{[]manifest.Beat{beat("b", first.Add(3), beatLife)}, 5}, // a is drained, b has ended twice
+		{[]manifest.Beat{beat("a", first.Add(4), 0), beat("b", first.Add(3), 3*beatLife)}, 5},
+	} {
+		all := map[string]manifest.Beat{}
+		for _, b := range tt.beats {
+			all[b.Name] = b
+		}
+		w.count(t.Context(), cfg, all)
+		if got := w.Ended(); got != tt.want {
+			t.Errorf("count %d: %d ended, want %d", i, got, tt.want)
+		}
+	}
+}
+
 func TestStateOfWorker(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]manifest.Beat{

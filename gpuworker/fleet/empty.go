@@ -144,10 +144,10 @@ func (f *Fleet) countWorkers(ctx context.Context) error {
 			continue
 		}
 		pause := firstCount
-		n, err := f.readWorkers(ctx, open.all[rand.IntN(len(open.all))])
-		if err == nil && n > 0 {
+		s, err := f.readStatus(ctx, f.snapshotOf(open.all[rand.IntN(len(open.all))]).ID)
+		if err == nil && s.Workers > 0 {
 			f.mu.Lock()
-			f.workers = n
+			f.workers = s.Workers
 			f.mu.Unlock()
 			pause = countPause
 		} else if err != nil && !errors.Is(err, queue.ErrNoRecord) && ctx.Err() == nil {
@@ -168,15 +168,20 @@ func (f *Fleet) Others(context.Context) (int, error) {
 	return f.workers - 1, nil
 }
 
-// readWorkers returns the number of live workers in the status of a campaign.
-func (f *Fleet) readWorkers(ctx context.Context, c *campaign) (int, error) {
-	data, _, err := f.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+f.snapshotOf(c).ID)
+// Ended returns the number of workers that ended without a word, in the status of a campaign.
+func (f *Fleet) Ended(ctx context.Context, campaign string) (int, error) {
+	s, err := f.readStatus(ctx, campaign)
+	return s.Ended, err
+}
+
+// readStatus returns the status of a campaign.
+func (f *Fleet) readStatus(ctx context.Context, campaign string) (s manifest.Status, err error) {
+	data, _, err := f.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+campaign)
 	if err != nil {
-		return 0, err
+		return s, err
 	}
-	var s manifest.Status
 	if err := json.Unmarshal(data, &s); err != nil {
-		return 0, fmt.Errorf("read status: %w", err)
+		return s, fmt.Errorf("read status: %w", err)
 	}
-	return s.Workers, nil
+	return s, nil
 }

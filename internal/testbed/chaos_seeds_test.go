@@ -101,7 +101,7 @@ func (j *journalist) beside(ctx context.Context, o chaosOptions, dir string) (f 
 		name string
 		run  func(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (figures, error)
 	}{
-		{"poison", runPoison}, {"hang", runHang}, {"changed", runChanged},
+		{"poison", runPoison}, {"hang", runHang}, {"restless", runRestless}, {"changed", runChanged},
 	} {
 		begin := time.Now()
 		found, runErr := each.run(ctx, o, filepath.Join(dir, each.name), func(format string, args ...any) {

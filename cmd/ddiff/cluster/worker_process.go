@@ -217,7 +217,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 		}
 		w, err := gpuworker.New(gpuworker.Config{
 			Work: p.fleet, Name: name, Version: cli.Version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveMemory: job.SolveMemory(p.o.stages.MemoryShare), Once: p.o.once,
-			TolerateQueueErrors: true, Peers: p.fleet.Others, Simulate: p.simulation, Log: p.tail,
+			TolerateQueueErrors: true, Peers: p.fleet.Others, Ended: p.fleet.Ended, Simulate: p.simulation, Log: p.tail,
 			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
 		if err != nil {
