@@ -380,8 +380,11 @@ type CoordinatorBeat struct {
 	// Store is the reason why the coordinator cannot use the store; empty if it can.
 	Store string `json:"store,omitempty"`
 	// Leading: it led when it wrote the beat.
-	Leading bool      `json:"leading,omitempty"`
-	At      time.Time `json:"at"`
+	Leading bool `json:"leading,omitempty"`
+	// At is the time of the beat by the coordinator's clock, for people.
+	At time.Time `json:"at"`
+	// Age is the number of seconds since the beat by the clock of the queue server. Readers of the board set it.
+	Age float64 `json:"age_s,omitempty"`
 }
 
 // Cluster is the coordinator's record for all workers.

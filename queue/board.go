@@ -225,6 +225,9 @@ type Change struct {
 	Back bool
 }
 
+// Age returns the time since the write by the clock of the queue server.
+func (c Change) Age() time.Duration { return max(0, time.Since(c.Since)) }
+
 // Keys lists the keys with a prefix in byte order. The prefix is "" for all keys, ends with "." for the keys below it,
 // or is a complete key.
 func (b *Board) Keys(ctx context.Context, prefix string) ([]string, error) {
@@ -285,8 +288,9 @@ type watcher struct {
 	filter string // of subjects
 	// after is the sequence number up to which all messages were read.
 	after uint64
-	// last is the newest message that was read up to after.
+	// last is the newest message that was read up to after, and read the time of its reading by the clock of this process.
 	last version
+	read time.Time
 	// known has the read records, also deleted ones.
 	known map[string]version
 	// connection is the number of reconnections at the last read. The messages of another connection may be others.
@@ -300,10 +304,9 @@ type version struct {
 	deleted  bool
 }
 
-// expired reports whether the server has removed the mark of a deleted record.
-func (v version) expired() bool {
-	return v.deleted && time.Since(time.Unix(0, v.written)) > tombstoneAge/2
-}
+// expired reports whether the server may have removed the mark of a deleted record that was the newest message. The time of the read is by
+// the clock of this process, which that of the server is not.
+func (w *watcher) expired() bool { return w.last.deleted && time.Since(w.read) > tombstoneAge/2 }
 
 func (b *Board) watcher(prefix string) (*watcher, error) {
 	if key := strings.TrimSuffix(prefix, "."); key != "" && !validKey.MatchString(key) {
@@ -415,7 +418,7 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	slices.SortFunc(records, func(a, b Change) int { return cmp.Compare(a.Revision, b.Revision) })
-	w.after, w.last, w.known, w.connection = after, last, known, connection
+	w.after, w.last, w.read, w.known, w.connection = after, last, read, known, connection
 	return records, nil
 }
 
@@ -426,8 +429,8 @@ func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goO
 	if err != nil || w.nc.Stats().Reconnects != connection {
 		return true, err
 	}
-	if newest == w.last || (newest.revision <= w.after && w.last.expired()) {
-		w.last, w.connection = newest, connection
+	if newest == w.last || (newest.revision <= w.after && w.expired()) {
+		w.last, w.read, w.connection = newest, time.Now(), connection
 		return true, nil
 	}
 	if back, err := w.wentBack(ctx, newest, connection); err != nil {
@@ -442,7 +445,7 @@ func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goO
 		if err != nil || c == nil || w.nc.Stats().Reconnects != connection {
 			return true, err
 		}
-		w.after, w.last = c.Revision, v
+		w.after, w.last, w.read = c.Revision, v, c.Since
 		if w.known[c.Key] == v {
 			continue
 		}

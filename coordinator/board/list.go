@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -114,7 +113,7 @@ func Beats(records map[string]queue.Change) (beats map[string]manifest.Beat, ski
 			skipped = append(skipped, fmt.Errorf("read worker %s: %w", key, err))
 			continue
 		}
-		beat.Age = max(0, time.Since(records[key].Since)).Seconds()
+		beat.Age = records[key].Age().Seconds()
 		beats[key] = beat
 	}
 	return beats, skipped

@@ -233,6 +233,7 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 	for _, key := range slices.Sorted(maps.Keys(beats)) {
 		var beat manifest.CoordinatorBeat
 		if json.Unmarshal(beats[key].Data, &beat) == nil {
+			beat.Age = beats[key].Age().Seconds()
 			out.Coordinators = append(out.Coordinators, beat)
 		}
 	}

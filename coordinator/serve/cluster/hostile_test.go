@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -243,5 +244,33 @@ func TestCountsAtOnce(t *testing.T) {
 	checks.Wait()
 	if most.Load() != 4 {
 		t.Errorf("%d datasets were counted at once, want 4", most.Load())
+	}
+}
+
+// TestAttackClocks: ages of beats are those by the clock of the queue server, whatever time a worker or a coordinator states.
+func TestAttackClocks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	url := f.serve(f.open(), false)
+	for _, key := range []string{manifest.KeyWorkerPrefix, manifest.KeyCoordinatorPrefix} {
+		must(t, f.board.Put(t.Context(), key+"late", []byte(`{"name":"late","id":"1","at":"1999-01-01T00:00:00Z"}`)))
+		must(t, f.board.Put(t.Context(), key+"early", []byte(`{"name":"early","id":"2","at":"2199-01-01T00:00:00Z"}`)))
+	}
+	time.Sleep(50 * time.Millisecond) // an age needs time
+	type beat struct {
+		Name string
+		Age  float64 `json:"age_s"`
+	}
+	var answers struct{ Workers, Coordinators []beat }
+	for _, path := range []string{"workers", "cluster"} {
+		must(t, json.Unmarshal([]byte(send(t, http.MethodGet, url+"/api/v1/"+path, "").body), &answers))
+	}
+	if len(answers.Workers) != 2 || len(answers.Coordinators) != 2 {
+		t.Fatalf("beats %+v, want two of each", answers)
+	}
+	for _, b := range append(answers.Workers, answers.Coordinators...) {
+		if b.Age <= 0 || b.Age > 60 {
+			t.Errorf("%s: %g s since its beat", b.Name, b.Age)
+		}
 	}
 }

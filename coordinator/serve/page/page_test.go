@@ -67,6 +67,25 @@ func TestScriptIsSmall(t *testing.T) {
 	}
 }
 
+// TestOneClock: the page subtracts no time of a record, which another machine wrote, from the time of the browser. Ages come from the API.
+func TestOneClock(t *testing.T) {
+	t.Parallel()
+	own := map[string]bool{"events.js": true, "Connection.jsx": true} // times of this browser on both sides
+	files, err := filepath.Glob("src/*.js*")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("found %d sources, %v", len(files), err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "Date.now") && !own[filepath.Base(name)] {
+			t.Errorf("%s reads the clock of the browser; show age_s of the API in place of a difference of times", name)
+		}
+	}
+}
+
 // TestPageIsBuilt builds the page again from the locked packages.
 func TestPageIsBuilt(t *testing.T) {
 	t.Parallel()

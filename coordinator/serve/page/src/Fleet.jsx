@@ -14,9 +14,12 @@ function stateOf(w) {
   return ["ready", refused.map(([c, reason]) => `leases nothing of ${c}: ${reason}`).join("; ")];
 }
 
+// age is that by the clock of the queue server: the clock of the browser is another one.
+const age = (beat) => beat.age_s ?? 0;
+
 function Worker({ worker: w }) {
   const [state, why] = stateOf(w);
-  const stale = Date.now() - new Date(w.at) > 60_000;
+  const stale = age(w) > 60;
   return (
     <tr>
       <th scope="row">{w.name}<span class="half">{w.version}</span></th>
@@ -26,7 +29,7 @@ function Worker({ worker: w }) {
       <td class="num" data-label="held">{count(w.held)}</td>
       <td class="num" data-label="settled">{count(w.items)}</td>
       <td class="num" data-label="steps/s">{w.solving?.rate ? short(w.solving.rate) : "–"}</td>
-      <td class="num" data-label="beat">{ago(w.at)}</td>
+      <td class="num" data-label="beat">{ago(age(w))}</td>
     </tr>
   );
 }
@@ -36,7 +39,7 @@ function Parts({ cluster: c }) {
     <dl class="facts">
       <div><dt>Leader</dt><dd>{c.leader ? <>{c.leader.name} <span class="half">since {moment(c.leader.since)}</span></> : <span class="bad">none</span>}</dd></div>
       {c.coordinators.map((k) => (
-        <div key={k.id}><dt>Coordinator{k.name === c.answered ? ", answers" : ""}</dt><dd>{k.name} <span class="half">beat {ago(k.at)}</span>{k.store && <span class="half bad">{k.store}</span>}</dd></div>
+        <div key={k.id}><dt>Coordinator{k.name === c.answered ? ", answers" : ""}</dt><dd>{k.name} <span class="half">beat {ago(age(k))}</span>{k.store && <span class="half bad">{k.store}</span>}</dd></div>
       ))}
       <div><dt>NATS</dt><dd>{c.nats || "–"}</dd></div>
       <div><dt>Store</dt><dd>{c.store || "–"}</dd></div>

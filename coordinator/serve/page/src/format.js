@@ -26,6 +26,6 @@ export function moment(text) {
   return day === new Date().toLocaleDateString("sv") ? time : `${day} ${time}`;
 }
 
-export const ago = (text) => `${duration(Math.max(0, (Date.now() - new Date(text)) / 1000))} ago`;
+export const ago = (seconds) => `${duration(seconds)} ago`;
 
 export const plural = (n, one) => `${count(n)} ${one}${n === 1 ? "" : "s"}`;
