@@ -37,7 +37,7 @@ type link struct {
 }
 
 func newLink(nc *nats.Conn, logger *slog.Logger, timeout time.Duration) (*link, error) {
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithPublishAsyncMaxPending(2*maxInFlight))
+	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}

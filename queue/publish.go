@@ -58,8 +58,17 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 		todo[i] = i
 	}
 	ackLost := make([]bool, len(batch))
-	err := q.retry(ctx, func() error {
-		q.sendOnce(ctx, batch, todo, errs)
+	// A publisher of its own ends with the batch: its subscription to the answers would outlive the queue, and end with the connection.
+	js, err := jetstream.New(q.nc, jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithPublishAsyncMaxPending(2*maxInFlight))
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	defer js.CleanupPublisher()
+	err = q.retry(ctx, func() error {
+		q.sendOnce(ctx, js, batch, todo, errs)
 		var again []int
 		for _, i := range todo {
 			switch err := errs[i]; {
@@ -92,7 +101,7 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 }
 
 // sendOnce sends the items of todo once, a window at a time, and sets their errors.
-func (q *Queue) sendOnce(ctx context.Context, batch []Work, todo []int, errs []error) {
+func (q *Queue) sendOnce(ctx context.Context, js jetstream.JetStream, batch []Work, todo []int, errs []error) {
 	for window := range slices.Chunk(todo, maxInFlight) {
 		futures := make([]jetstream.PubAckFuture, len(window))
 		for n, i := range window {
@@ -101,7 +110,7 @@ func (q *Queue) sendOnce(ctx context.Context, batch []Work, todo []int, errs []e
 			}
 			var msg *nats.Msg
 			if msg, errs[i] = q.workMessage(ctx, batch[i]); errs[i] == nil {
-				futures[n], errs[i] = q.js.PublishMsgAsync(msg)
+				futures[n], errs[i] = js.PublishMsgAsync(msg)
 			}
 		}
 		for n, i := range window {

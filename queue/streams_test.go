@@ -227,3 +227,23 @@ func TestEmbeddedStartErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestPublishBatchEnds: a batch leaves nothing on its connection, which a coordinator has for all campaigns of its life.
+func TestPublishBatchEnds(t *testing.T) {
+	t.Parallel()
+	nc := join(t, start(t, t.TempDir()))
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	publish := func(campaign string) int {
+		q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: campaign})
+		must(t, err)
+		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}}))
+		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "2"}}))
+		return nc.NumSubscriptions()
+	}
+	first := publish("1")
+	for _, campaign := range []string{"2", "3", "4"} {
+		if n := publish(campaign); n != first {
+			t.Fatalf("%d subscriptions after one campaign, %d after campaign %s", first, n, campaign)
+		}
+	}
+}
