@@ -141,7 +141,13 @@ func (a *Archiver) load(ctx context.Context, onBoard map[string]queue.Change) er
 
 // restoreOpen restores an open campaign that the board lacks, unless the store has no record of it that can be read.
 func (a *Archiver) restoreOpen(ctx context.Context, id string) error {
-	err := a.inTurn(func() error { return a.restore(ctx, id) })
+	err := a.inTurn(func() error {
+		newest, err := a.x.Newest(ctx, id)
+		if err != nil || newest.State != index.Open {
+			return err // archived or deleted since it was seen as open
+		}
+		return a.restore(ctx, id)
+	})
 	switch {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, index.ErrDeleting):
 		return nil
@@ -213,7 +219,16 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change) error {
 	if a.isOpen(c.ID) || board.IsNew(c) {
 		return nil // admit enters new campaigns
 	}
-	return a.enterOpen(ctx, c)
+	return a.inTurn(func() error {
+		_, _, err := a.cfg.Board.Get(ctx, record.Key)
+		if errors.Is(err, queue.ErrNoRecord) {
+			return nil // archived since the records were listed
+		}
+		if err != nil {
+			return err
+		}
+		return a.enterOpen(ctx, c)
+	})
 }
 
 // due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this

@@ -310,3 +310,33 @@ func TestArchiveDue(t *testing.T) {
 		}
 	}
 }
+
+// A campaign that is archived while a scan has its record stays archived: otherwise its deletion would be refused as that of a resumed one.
+func TestArchivedDuringScan(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for name, act := range map[string]func(a *Archiver, listed queue.Change, id string) error{
+		"enter":   func(a *Archiver, listed queue.Change, _ string) error { return a.scanRecord(t.Context(), listed) },
+		"restore": func(a *Archiver, _ queue.Change, id string) error { return a.restoreOpen(t.Context(), id) },
+	} {
+		a, r := archiverOf(t, &now, &strings.Builder{})
+		ctx, kv := t.Context(), a.cfg.Board
+		_, err := board.Update(ctx, kv, r.id, func(c *manifest.Campaign) error {
+			*c = *finished(r, now)
+			return nil
+		})
+		must(t, err)
+		records, err := board.Records(ctx, kv, manifest.KeyCampaignPrefix)
+		must(t, err)
+		listed := records[manifest.KeyCampaignPrefix+r.id]
+		a.seen[listed.Key] = sighting{revision: listed.Revision, at: now, compared: true}
+		must(t, a.archiveNow(ctx, r.id))
+		must(t, act(a, listed, r.id))
+		if e, err := a.x.Newest(ctx, r.id); err != nil || e.State != index.Archived {
+			t.Errorf("%s: index entry %+v, %v", name, e, err)
+		}
+		if _, err := board.Read(ctx, kv, r.id); !errors.Is(err, queue.ErrNoRecord) {
+			t.Errorf("%s: the campaign is on the board again: %v", name, err)
+		}
+	}
+}

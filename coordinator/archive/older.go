@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"ddiff/coordinator/board"
-	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -124,11 +123,7 @@ func (a *Archiver) restoreLost(ctx context.Context, onBoard map[string]queue.Cha
 		if !errors.Is(err, queue.ErrNoRecord) {
 			continue // a listing may miss a record that is replaced meanwhile
 		}
-		newest, err := a.x.Newest(ctx, id)
-		if err == nil && newest.State == index.Open {
-			err = a.restoreOpen(ctx, id)
-		}
-		if err != nil {
+		if err := a.restoreOpen(ctx, id); err != nil {
 			a.setOpen(id, true)
 			errs = errors.Join(errs, err)
 		}
