@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -37,11 +39,33 @@ type link struct {
 }
 
 func newLink(nc *nats.Conn, logger *slog.Logger, timeout time.Duration) (*link, error) {
-	js, err := jetstream.New(nc)
+	js, err := streamsOf(nc)
 	if err != nil {
 		return nil, err
 	}
 	return &link{nc: nc, js: js, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)), timeout: timeout}, nil
+}
+
+// contexts are those of open connections.
+var contexts = struct {
+	sync.Mutex
+	of map[*nats.Conn]jetstream.JetStream
+}{of: map[*nats.Conn]jetstream.JetStream{}}
+
+// streamsOf returns the one context of a connection. The first batch that it publishes gives it a subscription and two goroutines, which
+// live as long as the connection: a coordinator opens a queue for each of its campaigns.
+func streamsOf(nc *nats.Conn) (jetstream.JetStream, error) {
+	contexts.Lock()
+	defer contexts.Unlock()
+	maps.DeleteFunc(contexts.of, func(nc *nats.Conn, _ jetstream.JetStream) bool { return nc.IsClosed() })
+	if js := contexts.of[nc]; js != nil {
+		return js, nil
+	}
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithPublishAsyncMaxPending(maxPending))
+	if err == nil {
+		contexts.of[nc] = js
+	}
+	return js, err
 }
 
 // withRetry calls act until it succeeds, fails permanently, or l.timeout is over; the error then wraps ErrUnavailable.

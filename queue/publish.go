@@ -15,6 +15,9 @@ import (
 // maxInFlight is the number of messages of a batch that wait for the server's answer at a time.
 const maxInFlight = 1024
 
+// maxPending is that number for all batches of a connection, which wait for each other beyond it: out of reach.
+const maxPending = 1 << 20
+
 // Work is an item to publish.
 type Work struct {
 	// Class groups the items that may share a batch, 1 to MaxNameBytes bytes.
@@ -58,17 +61,8 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 		todo[i] = i
 	}
 	ackLost := make([]bool, len(batch))
-	// A publisher of its own ends with the batch: its subscription to the answers would outlive the queue, and end with the connection.
-	js, err := jetstream.New(q.nc, jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithPublishAsyncMaxPending(2*maxInFlight))
-	if err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
-	}
-	defer js.CleanupPublisher()
-	err = q.retry(ctx, func() error {
-		q.sendOnce(ctx, js, batch, todo, errs)
+	err := q.retry(ctx, func() error {
+		q.sendOnce(ctx, batch, todo, errs)
 		var again []int
 		for _, i := range todo {
 			switch err := errs[i]; {
@@ -101,7 +95,7 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 }
 
 // sendOnce sends the items of todo once, a window at a time, and sets their errors.
-func (q *Queue) sendOnce(ctx context.Context, js jetstream.JetStream, batch []Work, todo []int, errs []error) {
+func (q *Queue) sendOnce(ctx context.Context, batch []Work, todo []int, errs []error) {
 	for window := range slices.Chunk(todo, maxInFlight) {
 		futures := make([]jetstream.PubAckFuture, len(window))
 		for n, i := range window {
@@ -110,7 +104,7 @@ func (q *Queue) sendOnce(ctx context.Context, js jetstream.JetStream, batch []Wo
 			}
 			var msg *nats.Msg
 			if msg, errs[i] = q.workMessage(ctx, batch[i]); errs[i] == nil {
-				futures[n], errs[i] = js.PublishMsgAsync(msg)
+				futures[n], errs[i] = q.js.PublishMsgAsync(msg)
 			}
 		}
 		for n, i := range window {

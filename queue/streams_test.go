@@ -228,8 +228,8 @@ func TestEmbeddedStartErrors(t *testing.T) {
 	}
 }
 
-// TestPublishBatchEnds: a batch leaves nothing on its connection, which a coordinator has for all campaigns of its life.
-func TestPublishBatchEnds(t *testing.T) {
+// TestPublishersOfConnection: the batches of all campaigns share what a connection needs for them.
+func TestPublishersOfConnection(t *testing.T) {
 	t.Parallel()
 	nc := join(t, start(t, t.TempDir()))
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
