@@ -25,15 +25,19 @@ func Read(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, e
 
 // ReadRevision is Read that also returns the record's revision.
 func ReadRevision(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, uint64, error) {
-	data, revision, err := b.Get(ctx, manifest.KeyCampaignPrefix+id)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
+	c, _, revision, err := read(ctx, b, id)
+	return c, revision, err
+}
+
+func read(ctx context.Context, b *queue.Board, id string) (c *manifest.Campaign, data []byte, revision uint64, err error) {
+	data, revision, err = b.Get(ctx, manifest.KeyCampaignPrefix+id)
+	if err == nil {
+		c, err = Parse(id, data)
 	}
-	c, err := Parse(id, data)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
+		return nil, nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
 	}
-	return c, revision, nil
+	return c, data, revision, nil
 }
 
 // Parse decodes and checks the record of a campaign.
@@ -61,28 +65,38 @@ func Update(ctx context.Context, b *queue.Board, id string, change func(c *manif
 // UpdateRevision is Update that also returns the record's revision. If change returns ErrUnchanged, it writes nothing and
 // returns no error.
 func UpdateRevision(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error) (*manifest.Campaign, uint64, error) {
+	return update(ctx, b, id, change, false)
+}
+
+// decide is Update for what people ask for. A server that is cut off from the others serves old records for some seconds: an answer
+// without a change is therefore confirmed by writing the record as it is.
+func decide(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error) (*manifest.Campaign, error) {
+	c, _, err := update(ctx, b, id, change, true)
+	return c, err
+}
+
+func update(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error, confirm bool) (*manifest.Campaign, uint64, error) {
 	for {
-		c, revision, err := ReadRevision(ctx, b, id)
+		c, data, revision, err := read(ctx, b, id)
 		if err != nil {
 			return nil, 0, err
 		}
-		if err := change(c); errors.Is(err, ErrUnchanged) {
-			return c, revision, nil
-		} else if err != nil {
-			return nil, 0, fmt.Errorf("update campaign %s: %w", id, err)
+		refused := change(c)
+		if refused == nil {
+			data, err = json.Marshal(c)
 		}
-		data, err := json.Marshal(c)
-		if err != nil {
-			return nil, 0, fmt.Errorf("update campaign %s: %w", id, err)
+		if err == nil && (refused == nil || confirm) {
+			revision, err = b.Update(ctx, manifest.KeyCampaignPrefix+id, data, revision)
 		}
-		revision, err = b.Update(ctx, manifest.KeyCampaignPrefix+id, data, revision)
-		if errors.Is(err, queue.ErrConflict) {
+		switch {
+		case errors.Is(err, queue.ErrConflict):
 			continue
+		case err == nil && (refused == nil || errors.Is(refused, ErrUnchanged)):
+			return c, revision, nil
+		case err == nil:
+			err = refused
 		}
-		if err != nil {
-			return nil, 0, fmt.Errorf("update campaign %s: %w", id, err)
-		}
-		return c, revision, nil
+		return nil, 0, fmt.Errorf("update campaign %s: %w", id, err)
 	}
 }
 

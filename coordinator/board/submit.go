@@ -35,7 +35,7 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 	}
 	_, err = b.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data)
 	if errors.Is(err, queue.ErrRecordExists) {
-		old, err := Read(ctx, b, c.ID)
+		old, err := decide(ctx, b, c.ID, func(*manifest.Campaign) error { return ErrUnchanged })
 		if err == nil && !sameItems(old.Spec, *spec) {
 			err = fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", c.ID, ErrRefused)
 		}
@@ -105,7 +105,7 @@ func samePool(c *manifest.Campaign, pool string) error {
 
 // Want sets the wanted state of a campaign. It is idempotent. A finished campaign refuses it.
 func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*manifest.Campaign, error) {
-	return Update(ctx, b, id, func(c *manifest.Campaign) error {
+	return decide(ctx, b, id, func(c *manifest.Campaign) error {
 		switch {
 		case c.Phase == manifest.PhaseFinished:
 			return fmt.Errorf("%w: the campaign has finished", ErrRefused)
@@ -125,7 +125,7 @@ func SetBudget(ctx context.Context, b *queue.Board, id string, limits manifest.B
 	if field, err := limits.Check(); err != nil {
 		return nil, fmt.Errorf("change the budget of campaign %s: %w: %s: %w", id, ErrRefused, field, err)
 	}
-	return Update(ctx, b, id, func(c *manifest.Campaign) error {
+	return decide(ctx, b, id, func(c *manifest.Campaign) error {
 		switch {
 		case c.Phase == manifest.PhaseFinished:
 			return fmt.Errorf("%w: the campaign has finished", ErrRefused)
