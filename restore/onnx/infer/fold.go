@@ -24,6 +24,11 @@ func (f *Facts) LiteralOf(name string) (Literal, bool) {
 		return *l, true
 	}
 	at.literals[name] = nil
+	if at.depth >= mostPending || at.elements > mostElements {
+		return Literal{}, false
+	}
+	at.depth++
+	defer func() { at.depth-- }()
 	l, ok := at.evaluate(name)
 	if ok {
 		at.literals[name] = &l
@@ -60,6 +65,7 @@ func (f *Facts) evaluate(name string) (l Literal, ok bool) {
 	if err != nil || n.Outputs[0].Size() > largestLiteral {
 		return Literal{}, false
 	}
+	f.elements += max(0, n.Outputs[0].Size())
 	l.dtype, l.dims = n.Outputs[0].DType, n.Outputs[0].Dims
 	switch n.Op {
 	case "Shape":

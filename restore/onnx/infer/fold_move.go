@@ -17,17 +17,23 @@ func foldConstantOfShape(n *Node, _ []Literal) ([]float64, bool) {
 	return value.pick(make([]int, n.Outputs[0].Size())), true
 }
 
-func foldRange(_ *Node, in []Literal) ([]float64, bool) {
+// rangeCount returns the number of elements of a Range.
+func rangeCount(in []Literal) (int, bool) {
 	start, limit, step := in[0].Elements[0], in[1].Elements[0], in[2].Elements[0]
 	count := math.Ceil((limit - start) / step)
-	if step == 0 || count > largestLiteral {
-		return nil, false
+	if step == 0 || !(count <= largestLiteral) {
+		return 0, false
 	}
-	out := make([]float64, max(0, int(count)))
+	return max(0, int(count)), true
+}
+
+func foldRange(_ *Node, in []Literal) ([]float64, bool) {
+	count, ok := rangeCount(in)
+	out := make([]float64, count)
 	for i := range out {
-		out[i] = start + float64(i)*step
+		out[i] = in[0].Elements[0] + float64(i)*in[2].Elements[0]
 	}
-	return out, true
+	return out, ok
 }
 
 // positions returns, for each element of a value of the given dimensions, the result of f for its index.

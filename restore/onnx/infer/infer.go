@@ -11,6 +11,17 @@ import (
 // ErrShape: the type and dimensions of a value do not follow from those of the inputs.
 var ErrShape = errors.New("shape is unknown")
 
+// Limits for files of strangers, far above those of networks.
+const (
+	// mostPending limits the nodes that are inferred, and the values that are evaluated, inside each other: a goroutine that needs too
+	// much stack ends the process.
+	mostPending = 50_000
+	// mostDims limits the dimensions of a value, which a Gather can double.
+	mostDims = 64
+	// mostElements limits the elements of all values of a graph that are evaluated.
+	mostElements = 64 * largestLiteral
+)
+
 // Facts index what a graph knows of its values. Those of inlined nodes are inferred when a gradient needs them.
 type Facts struct {
 	outer     *Facts                         // of the graph around it, else nil
@@ -21,6 +32,9 @@ type Facts struct {
 	producers map[string]*onnxpb.NodeProto   // nodes by output
 	literals  map[string]*Literal            // evaluated values by name; nil: depends on data
 	pending   map[*onnxpb.NodeProto]bool     // nodes being inferred
+	failed    map[*onnxpb.NodeProto]error    // nodes that are not understood, with what the graph has
+	depth     int                            // of the literals being evaluated
+	elements  int                            // of the literals so far
 
 	inferenceOf func(op string) inference // a field, because inferences look up values
 }
@@ -31,23 +45,36 @@ func NewFacts(outer *Facts) *Facts {
 		outer: outer,
 		nodes: map[string]*Node{}, types: map[string]Value{}, claims: map[string]Value{}, tensors: map[string]*onnxpb.TensorProto{},
 		producers: map[string]*onnxpb.NodeProto{}, literals: map[string]*Literal{}, pending: map[*onnxpb.NodeProto]bool{},
+		failed:      map[*onnxpb.NodeProto]error{},
 		inferenceOf: inferenceOf,
 	}
 }
 
 // Declare records the type of a value.
-func (f *Facts) Declare(v Value) { f.types[v.Name] = v }
+func (f *Facts) Declare(v Value) {
+	f.types[v.Name] = v
+	clear(f.failed)
+}
 
 // Claim records the type that a caller states for an output of an inlined model. Its dimensions may be free.
-func (f *Facts) Claim(v Value) { f.claims[v.Name] = v }
+func (f *Facts) Claim(v Value) {
+	f.claims[v.Name] = v
+	clear(f.failed)
+}
 
 // Store records a constant under its name.
-func (f *Facts) Store(t *onnxpb.TensorProto) { f.tensors[t.Name] = t }
+func (f *Facts) Store(t *onnxpb.TensorProto) {
+	f.tensors[t.Name] = t
+	clear(f.failed)
+}
 
 // Produce records which values a node computes.
 func (f *Facts) Produce(n *onnxpb.NodeProto) {
+	clear(f.failed)
 	for _, out := range n.Output {
-		f.producers[out] = n
+		if out != "" {
+			f.producers[out] = n
+		}
 	}
 }
 
@@ -103,9 +130,24 @@ func (f *Facts) Understand(p *onnxpb.NodeProto) (*Node, error) {
 	if n := f.nodes[p.Output[i]]; n != nil {
 		return n, nil
 	}
+	if err := f.failed[p]; err != nil {
+		return nil, err
+	}
+	n, err := f.understand(p)
+	if err != nil {
+		f.failed[p] = err
+	}
+	return n, err
+}
+
+// understand is Understand for a node of f itself that has no record.
+func (f *Facts) understand(p *onnxpb.NodeProto) (*Node, error) {
 	fail := func(err error) error { return fmt.Errorf("infer shape of %s %q: %w", p.OpType, NodeName(p), err) }
-	if f.pending[p] {
+	switch {
+	case f.pending[p]:
 		return nil, fail(fmt.Errorf("%w: its inputs depend on its output", ErrShape))
+	case len(f.pending) >= mostPending:
+		return nil, fail(fmt.Errorf("%w: it depends on more than %d nodes that are not in order", ErrShape, mostPending))
 	}
 	infer := f.inferenceOf(p.OpType)
 	if infer == nil || !Standard(p) {
@@ -120,6 +162,9 @@ func (f *Facts) Understand(p *onnxpb.NodeProto) (*Node, error) {
 			var err error
 			if v, err = f.TypeOf(in); err != nil {
 				return nil, err
+			}
+			if len(v.Dims) > mostDims {
+				return nil, fail(fmt.Errorf("%w: value %q has more than %d dimensions", ErrShape, in, mostDims))
 			}
 			if slices.ContainsFunc(v.Dims, func(d int) bool { return d < 0 }) {
 				return nil, fail(fmt.Errorf("%w: value %q has a free dimension", ErrShape, in))
@@ -171,6 +216,9 @@ func guarded(infer inference, f *Facts, n *Node) error {
 		return err
 	}
 	for _, v := range n.Outputs {
+		if len(v.Dims) > mostDims {
+			return fmt.Errorf("%w: an output has more than %d dimensions", ErrShape, mostDims)
+		}
 		if slices.ContainsFunc(v.Dims, func(d int) bool { return d < 0 }) {
 			return fmt.Errorf("%w: the inputs do not fit: an output of %v", ErrShape, v.Dims)
 		}

@@ -133,6 +133,9 @@ func (f *Facts) parts(n *Node) ([]int, error) {
 		return lengths, nil
 	}
 	count := n.Integer("num_outputs", len(n.Outputs))
+	if count != len(n.Outputs) {
+		return nil, misfit(n)
+	}
 	each := (length + count - 1) / count
 	lengths := make([]int, count)
 	for i := range lengths {

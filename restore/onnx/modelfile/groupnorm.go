@@ -106,7 +106,7 @@ func newFuser(m *Model, result *onnxpb.GraphProto, shapes *infer.Facts) *fuser {
 // next returns the only consumer of a value if it is an operation of the given kind, else nil.
 func (f *fuser) next(value, op string) *onnxpb.NodeProto {
 	r := f.consumers[value]
-	if len(r) != 1 || r[0] == nil || r[0].OpType != op || len(r[0].Output) != 1 {
+	if len(r) != 1 || r[0] == nil || r[0].OpType != op || !infer.Standard(r[0]) || len(r[0].Output) != 1 {
 		return nil
 	}
 	return r[0]
@@ -161,7 +161,7 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	groups, zero := f.floats(norm.Input[1]), f.floats(norm.Input[2])
 	split := f.producers[norm.Input[0]]
 	merge := f.next(norm.Output[0], "Reshape")
-	if !all(groups, 1) || !all(zero, 0) || split == nil || split.OpType != "Reshape" || merge == nil ||
+	if !all(groups, 1) || !all(zero, 0) || split == nil || split.OpType != "Reshape" || !infer.Standard(split) || merge == nil ||
 		len(f.consumers[split.Output[0]]) != 1 || !f.toGroups(split, len(groups)) {
 		return
 	}

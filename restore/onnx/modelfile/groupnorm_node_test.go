@@ -143,18 +143,12 @@ func TestFuseGroupNormOfInvalidFiles(t *testing.T) {
 	for _, build := range map[string]func(g *graph, x value) value{
 		"no inputs":    func(g *graph, _ value) value { return norm(g) },
 		"weights only": func(g *graph, x value) value { return norm(g, x, weights(g), weights(g), weights(g)) },
-		"product of one": func(g *graph, x value) value {
-			return g.Apply("Mul", onnx.Float, image, nil, norm(g, x, weights(g), weights(g)))
-		},
 		"no groups": func(g *graph, x value) value {
 			return g.Apply("GroupNormalization", onnx.Float, image, map[string]any{"num_groups": -1}, x, weights(g), weights(g))
 		},
 		"shape of nothing": func(g *graph, x value) value {
 			size := g.Apply("Shape", onnx.Int64, []int{4}, nil)
 			return norm(g, g.Apply("Reshape", onnx.Float, image, nil, x, size), weights(g), weights(g))
-		},
-		"sum of one": func(g *graph, x value) value {
-			return norm(g, g.Apply("Add", onnx.Float, image, nil, x), weights(g), weights(g))
 		},
 		"doubled lists": func(g *graph, x value) value {
 			size := g.Apply("Slice", onnx.Int64, []int{0}, nil, g.Ints(1), g.Ints(0), g.Ints(0))

@@ -31,6 +31,9 @@ func ReadModel(data []byte) (*Model, error) {
 	if err := oneFile(p); err != nil {
 		return nil, err
 	}
+	if err := checkNodes(p.Graph); err != nil {
+		return nil, err
+	}
 	return &Model{proto: p}, nil
 }
 
@@ -114,15 +117,15 @@ func (m *Model) Width(channels int) int {
 		}
 		const narrow = 16 // a filter of the image
 		if len(d) == 4 && d[0] >= narrow && d[1] > 0 {
-			pixels := max(1, int(d[1])/channels)
+			width := int(d[0]) / max(1, int(d[1])/channels)
 			for _, a := range n.Attribute {
 				if a.Name == "strides" {
 					for _, stride := range a.Ints {
-						pixels *= max(1, int(stride))
+						width /= max(1, int(stride))
 					}
 				}
 			}
-			return max(channels, int(d[0])/pixels)
+			return max(channels, width)
 		}
 	}
 	return channels

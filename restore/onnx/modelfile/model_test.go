@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
 )
 
@@ -47,24 +46,4 @@ func TestReadModelRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrModel", name, err)
 		}
 	}
-}
-
-func FuzzReadModel(f *testing.F) {
-	g := onnx.NewGraph(onnx.DefaultOpset)
-	g.Output("y", g.Neg(g.Input("x", onnx.Float, 2)))
-	data, err := g.Marshal("m")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		m, err := modelfile.ReadModel(b)
-		if err != nil {
-			return
-		}
-		m.Inputs()
-		m.Outputs()
-		m.Metadata()
-		m.Opset()
-	})
 }
