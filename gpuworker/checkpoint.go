@@ -49,13 +49,18 @@ func checksum(id string, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(id), body...))
 }
 
-// decodeCheckpoint is the inverse of encode. It returns an error when the checkpoint does not fit the item.
-func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
-	if len(data) < sha256.Size || checksum(t.Item.ID, data[sha256.Size:]) != [sha256.Size]byte(data) {
-		return nil, errors.New("wrong checksum")
+// readCheckpoint is the inverse of encode.
+func readCheckpoint(data []byte, id string) (c checkpoint, err error) {
+	if len(data) < sha256.Size || checksum(id, data[sha256.Size:]) != [sha256.Size]byte(data) {
+		return c, errors.New("wrong checksum")
 	}
-	var c checkpoint
-	if err := gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c); err != nil {
+	return c, gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c)
+}
+
+// decodeCheckpoint reads the checkpoint of an item. It returns an error when the checkpoint does not fit the item.
+func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
+	c, err := readCheckpoint(data, t.Item.ID)
+	if err != nil {
 		return nil, err
 	}
 	run, err := t.assigned.Engine.Run(t.Plan)

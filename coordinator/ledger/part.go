@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"ddiff/manifest"
@@ -110,7 +111,7 @@ func decodePart(data []byte, campaign string) (*part, error) {
 		rest = rest[len(e.id)+1:]
 		round, n := binary.Uvarint(rest)
 		reason, m := binary.Uvarint(rest[max(n, 0):])
-		if n <= 0 || m <= 0 || e.state > Dead || reason > uint64(len(p.Reasons)) {
+		if n <= 0 || m <= 0 || round > math.MaxInt32 || e.state > Dead || reason > uint64(len(p.Reasons)) {
 			return nil, fmt.Errorf("%w: entry %d is invalid", errPart, i)
 		}
 		rest = rest[n+m:]

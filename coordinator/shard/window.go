@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"ddiff/manifest"
@@ -56,8 +57,12 @@ func Key(campaign string, number int) string {
 // Prefix is the common prefix of the keys of a campaign's windows.
 func Prefix(campaign string) string { return "campaigns/" + campaign + "/shards/" }
 
-// maxLine bounds a line of a stored window, in bytes.
-const maxLine = 16 << 20
+const (
+	// maxLine bounds a line of a stored window, in bytes.
+	maxLine = 16 << 20
+	// maxNumber bounds the numbers in the header: sums of two are positive.
+	maxNumber = 1 << 48
+)
 
 // Encode returns the stored form of the window.
 func (w *Window) Encode() ([]byte, error) {
@@ -131,13 +136,17 @@ func (w *Window) decode(data []byte) error {
 	if w.Schema < 1 || w.Schema > manifest.RecordSchema {
 		return fmt.Errorf("this program reads version %d, it has %d", manifest.RecordSchema, w.Schema)
 	}
-	if w.Failures < 0 || w.Failures > w.Header.Items {
+	numbers := []int{w.Number, w.Row, w.Rows, w.Header.Item, w.Header.Items, w.Failures, w.Listed}
+	if slices.Min(numbers) < 0 || slices.Max(numbers) > maxNumber || w.Failures > w.Header.Items {
 		return errors.New("its counts contradict each other")
 	}
 	for range w.Header.Items - w.Failures {
 		var it manifest.Item
 		if err := next(&it); err != nil {
 			return err
+		}
+		if it.Index-w.Item < 0 || it.Index-w.Item >= w.Header.Items {
+			return fmt.Errorf("item %d is outside of it", it.Index)
 		}
 		w.Items = append(w.Items, it)
 	}

@@ -1,0 +1,65 @@
+package board
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/internal/fuzztest"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// FuzzRecords: any bytes as the record of a campaign, of its status or of a worker are read or skipped with a reason of one line. A
+// campaign is stored as it was read.
+func FuzzRecords(f *testing.F) {
+	spec := manifest.Default()
+	spec.Name = "c"
+	c := manifest.Campaign{
+		Schema: 1, ID: "c", Output: "c", Weight: 1, Priority: manifest.PriorityNormal, Spec: *spec, Wanted: manifest.WantRun, Phase: manifest.PhaseRunning,
+		Submitted: time.Unix(1, 0).UTC(), Last: &manifest.Status{ID: "c"},
+	}
+	for _, v := range []any{c, manifest.Status{ID: "c", Phase: manifest.PhaseRunning}, manifest.Beat{Name: "w"}, owner{ID: "x"}, manifest.Cluster{ID: "x"}} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzztest.Limit(t, 1<<20+1024*len(data), func() {
+			read := map[string]queue.Change{"x.c": {Key: "x.c", Data: data, Since: time.Now()}}
+			_, skipped := Beats(read)
+			campaigns := map[string]queue.Change{manifest.KeyCampaignPrefix + "c": {Data: data}}
+			all, more := Join(campaigns, map[string]queue.Change{manifest.KeyStatusPrefix + "c": {Data: data}})
+			for _, err := range slices.Concat(skipped, more) {
+				if strings.ContainsAny(err.Error(), "\r\n\x1b") {
+					t.Errorf("a reason with control characters: %q", err)
+				}
+			}
+			for _, s := range all {
+				if s.Campaign.ID != "c" || s.Status.ID != "c" {
+					t.Errorf("campaign %+v, status %+v", s.Campaign, s.Status)
+				}
+				Active(s.Campaign)
+			}
+		})
+		c, err := Parse("c", data)
+		if err != nil {
+			return
+		}
+		stored, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse("c", stored)
+		if err != nil {
+			t.Fatalf("%s is stored as %s: %v", data, stored, err)
+		}
+		if twice, err := json.Marshal(again); err != nil || string(twice) != string(stored) {
+			t.Errorf("%s is read as %s, %v", stored, twice, err)
+		}
+	})
+}
