@@ -3,6 +3,7 @@ package metadata
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"ddiff/restore/raster/container"
 	"ddiff/restore/raster/tiff"
@@ -49,12 +50,14 @@ func Text(file []byte, keyword string) (text string, found bool) {
 	mark := []byte(keyword + "\x00")
 	switch kind(file) {
 	case "jpeg":
+		var all strings.Builder
 		for marker, body := range container.JPEGSegments(file) {
 			if part, ok := bytes.CutPrefix(body, mark); ok && marker == comment {
-				text, found = text+string(part), true
+				all.Write(part)
+				found = true
 			}
 		}
-		return text, found
+		return all.String(), found
 	case "tiff":
 		if d, err := tiff.First(file); err == nil {
 			if e := d.Find(tagText); e != nil {

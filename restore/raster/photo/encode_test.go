@@ -340,23 +340,3 @@ func TestQuality(t *testing.T) {
 		t.Errorf("%d bytes at quality 20, %d at %d", len(low), len(high), photo.DefaultQuality)
 	}
 }
-
-// FuzzMetadata: no file makes the reader panic, and what it reads can be written.
-func FuzzMetadata(f *testing.F) {
-	for _, name := range []string{"camera.jpg", "camera.png", "camera.webp", "camera.tif"} {
-		f.Add(read(f, name))
-	}
-	img := raster.New(3, 2, 2)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range []photo.Format{photo.PNG, photo.JPEG, photo.TIFF, photo.WebP} {
-			file, err := photo.Encode(img, &raster.Picture{Bits: 8}, data, photo.Options{Format: format})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := raster.DecodePicture(file); err != nil {
-				t.Fatalf("%s: %v", format, err)
-			}
-			metadata.Text(data, "ddiff")
-		}
-	})
-}

@@ -18,19 +18,27 @@ func ReadTree(data []byte) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.tree(data, 2), nil
+	left := len(data)
+	return d.tree(data, 2, &left), nil
 }
 
-// tree converts a directory; depth bounds those below.
-func (d *Directory) tree(data []byte, depth int) *Tree {
+// tree converts a directory; depth bounds those below, and left the bytes of their values: entries of a hostile file may all have the
+// same bytes. Entries without room are left out.
+func (d *Directory) tree(data []byte, depth int, left *int) *Tree {
 	t := &Tree{Subs: map[uint16]*Tree{}}
 	for _, e := range d.Entries {
 		if e.Tag == TagEXIF || e.Tag == TagGPS || e.Tag == TagInteroperation {
-			if sub := d.Sub(data, e.Tag); sub != nil && depth > 0 {
-				t.Subs[e.Tag] = sub.tree(data, depth-1)
+			if t.Subs[e.Tag] == nil && depth > 0 {
+				if sub := d.Sub(data, e.Tag); sub != nil {
+					t.Subs[e.Tag] = sub.tree(data, depth-1, left)
+				}
 			}
 			continue
 		}
+		if *left < len(e.Data) {
+			continue
+		}
+		*left -= len(e.Data)
 		e.Data = d.little(e)
 		t.Entries = append(t.Entries, e)
 	}
