@@ -95,28 +95,37 @@ func (g *Graph) derive(r rule, n *infer.Node, k int, dy []Value) (dx Value, err 
 func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[string]bool) {
 	active = map[string]bool{x.Name: true}
 	seen := map[*onnxpb.NodeProto]bool{}
-	// Models may list their nodes in any order.
-	var visit func(name string)
-	visit = func(name string) {
-		n := g.facts.Producer(name)
-		if n == nil || seen[n] || name == x.Name {
-			return
+	// Models may list their nodes in any order, and a path may be too long for a recursion.
+	type visit struct {
+		node   *onnxpb.NodeProto
+		inputs []string // that are not visited yet
+	}
+	var open []visit
+	enter := func(name string) {
+		if n := g.facts.Producer(name); n != nil && !seen[n] && name != x.Name {
+			seen[n] = true
+			open = append(open, visit{n, slices.Concat(n.Input, modelfile.Captured(n))})
 		}
-		seen[n] = true
-		on := false
-		for _, in := range slices.Concat(n.Input, modelfile.Captured(n)) {
-			visit(in)
-			on = on || active[in]
+	}
+	for enter(y.Name); len(open) > 0; {
+		last := &open[len(open)-1]
+		if len(last.inputs) > 0 {
+			in := last.inputs[0]
+			last.inputs = last.inputs[1:]
+			enter(in)
+			continue
 		}
+		n := last.node
+		open = open[:len(open)-1]
+		on := slices.ContainsFunc(slices.Concat(n.Input, modelfile.Captured(n)), func(in string) bool { return active[in] })
 		if !on || piecewiseConstant(n) {
-			return
+			continue
 		}
 		order = append(order, n)
 		for _, out := range n.Output {
 			active[out] = out != ""
 		}
 	}
-	visit(y.Name)
 	return order, active
 }
 

@@ -218,11 +218,7 @@ func (f *File) Values(s Shape) (sum float64) {
 		delete(types, p.Name)
 	}
 	for _, v := range types {
-		size := 1.0 // of a stranger: it may be above the largest int
-		for _, d := range v.Dims {
-			size *= float64(d)
-		}
-		sum += size
+		sum += v.Count()
 	}
 	return sum
 }

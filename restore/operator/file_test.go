@@ -26,7 +26,7 @@ func must(t testing.TB, err error) {
 }
 
 // fileOf returns the bytes of an operator file. build adds the outputs for the images x.
-func fileOf(t *testing.T, opset int, x []int, card map[string]string, build func(g *onnx.Graph, x onnx.Value)) []byte {
+func fileOf(t testing.TB, opset int, x []int, card map[string]string, build func(g *onnx.Graph, x onnx.Value)) []byte {
 	t.Helper()
 	g := onnx.NewGraph(opset)
 	build(g, g.Input("x", onnx.Float, x...))

@@ -27,7 +27,7 @@ import (
 type parts map[string]func(g *onnx.Graph)
 
 // writeBundle writes a bundle whose latents are the red channel of every second pixel.
-func writeBundle(t *testing.T, change func(c *prior.BundleCard), replace parts) string {
+func writeBundle(t testing.TB, change func(c *prior.BundleCard), replace parts) string {
 	t.Helper()
 	dir := t.TempDir()
 	c := &prior.BundleCard{
@@ -58,14 +58,14 @@ func writeBundle(t *testing.T, change func(c *prior.BundleCard), replace parts) 
 	return dir
 }
 
-func writeCard(t *testing.T, dir string, c *prior.BundleCard) {
+func writeCard(t testing.TB, dir string, c *prior.BundleCard) {
 	t.Helper()
 	data, err := json.Marshal(c)
 	must(t, err)
 	writeFile(t, filepath.Join(dir, prior.CardName), data)
 }
 
-func writeFile(t *testing.T, path string, data []byte) {
+func writeFile(t testing.TB, path string, data []byte) {
 	t.Helper()
 	must(t, os.WriteFile(path, data, 0o644))
 }

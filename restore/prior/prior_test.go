@@ -28,7 +28,7 @@ func must(t testing.TB, err error) {
 }
 
 // model returns a tiny network with the given numbers of channels, and with changes to the card.
-func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string) []byte {
+func model(t testing.TB, in, out int, time onnx.DType, changes map[string]string) []byte {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("sample", onnx.Float, 1, in, 8, 8)

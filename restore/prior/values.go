@@ -13,7 +13,7 @@ func (p *Prior) Values(height, width int) float64 {
 		delete(types, p.x.Name)
 		delete(types, p.t.Name)
 		for _, v := range types {
-			sum += float64(v.Size())
+			sum += v.Count()
 		}
 	}
 	p.values.Store(key, sum)

@@ -15,7 +15,7 @@ var ErrShape = errors.New("shape is unknown")
 const (
 	// mostPending limits the nodes that are inferred, and the values that are evaluated, inside each other: a goroutine that needs too
 	// much stack ends the process.
-	mostPending = 50_000
+	mostPending = 20_000
 	// mostDims limits the dimensions of a value, which a Gather can double.
 	mostDims = 64
 	// mostElements limits the elements of all values of a graph that are evaluated.

@@ -25,6 +25,15 @@ type Value struct {
 // Size is the number of elements.
 func (v Value) Size() int { return Size(v.Dims) }
 
+// Count is the number of elements of a value of a stranger's file, which may be above the largest int.
+func (v Value) Count() float64 {
+	n := 1.0
+	for _, d := range v.Dims {
+		n *= float64(d)
+	}
+	return n
+}
+
 // Rank is the number of dimensions.
 func (v Value) Rank() int { return len(v.Dims) }
 

@@ -88,8 +88,8 @@ func TestHostileModels(t *testing.T) {
 // TestHostileDepth: a value that depends on another through many nodes does not use up the stack, and all are understood in time, also
 // if the first node is not. The nodes of a file may be in any order.
 func TestHostileDepth(t *testing.T) {
-	const length = 150_000
-	defer debug.SetMaxStack(debug.SetMaxStack(128 << 20))
+	const length = 60_000
+	defer debug.SetMaxStack(debug.SetMaxStack(48 << 20))
 	for _, first := range []string{"Identity", "Unheard"} {
 		chain := make([]*onnxpb.NodeProto, length)
 		for i := range chain {
