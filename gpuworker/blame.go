@@ -16,12 +16,12 @@ import (
 // attemptStart records that a worker started a suspect alone. A worker cannot report its own death by a signal: a start
 // that no answer has withdrawn is the evidence against the item.
 type attemptStart struct {
-	Worker  string    `json:"worker"`
-	Round   int       `json:"round,omitempty"`
-	Attempt int       `json:"attempt"`
+	Worker  string `json:"worker"`
+	Round   int    `json:"round,omitempty"`
+	Attempt int    `json:"attempt"`
 	// Ended is the number of workers that had ended before, see [Config.Ended]; -1 if it is not known.
-	Ended int `json:"ended"`
-	At      time.Time `json:"at"`
+	Ended int       `json:"ended"`
+	At    time.Time `json:"at"`
 	// Stage is the last stage that began, see the Stage constants of package telemetry.
 	Stage string `json:"stage"`
 }
