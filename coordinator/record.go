@@ -13,10 +13,11 @@ import (
 // record is the record of a campaign on the board, and the reads and writes of its runner. offer, nextRecord, begin and stop
 // are safe for concurrent use; the runner alone uses rec and the others.
 type record struct {
-	id  string
-	cfg *Config
-	log *slog.Logger
-	rec *manifest.Campaign // as the runner has read or written it
+	id    string
+	cfg   *Config
+	audit *audit
+	log   *slog.Logger
+	rec   *manifest.Campaign // as the runner has read or written it
 
 	mu       sync.Mutex
 	offered  *manifest.Campaign // the newest record that the runner has not read
@@ -151,6 +152,7 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 			}
 			return board.ErrUnchanged
 		}
+		c.Heard = max(c.Heard, r.audit.of(r.id))
 		c.Output = r.rec.Output // users may write the record
 		if r.rec.Prior.SHA256 != "" {
 			c.Prior = r.rec.Prior

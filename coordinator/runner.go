@@ -48,7 +48,7 @@ type runner struct {
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
-	return &runner{record: record{id: c.ID, cfg: &s.cfg, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
+	return &runner{record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
 }
 
 // errEnded ends the loop of a campaign that has reached its end.

@@ -28,6 +28,7 @@ type Service struct {
 	health  *health.Checker
 	streams health.Streams
 	gauges  gauges
+	audit   audit
 	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
@@ -101,6 +102,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 		s.cfg.Metrics.Settle(ctx, string(outcome), 0) // an increase from nothing is none in Prometheus
 	}
 	all := &runners{byID: map[string]*runner{}}
+	s.audit.reset()
 	group, inner := errgroup.WithContext(ctx)
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
@@ -116,6 +118,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	}
 	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.Run(inner) })
+	group.Go(func() error { return s.auditTokens(inner) })
 	group.Go(func() error { return s.watch(inner, group, all) })
 	return ignoreCancelled(ctx, group.Wait())
 }
@@ -141,6 +144,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 		if change.Deleted {
 			all.stop(id)
 			s.gauges.remove(id) // the series of an ended campaign
+			s.audit.forget(id)
 			continue
 		}
 		c, err := board.Parse(id, change.Data)
@@ -156,6 +160,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			})
 			continue
 		}
+		s.audit.hear(s.cfg.Logger, c)
 		if change.Back {
 			all.restart(c, change.Revision)
 		}

@@ -95,7 +95,7 @@ const (
 )
 
 // Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users
-// write Wanted, Weight, Priority, Commands, Asked and Spec.Budget; the coordinator writes the rest.
+// write Wanted, Weight, Priority, Commands, Asked, Asks and Spec.Budget; the coordinator writes the rest.
 type Campaign struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"`
@@ -114,8 +114,10 @@ type Campaign struct {
 	// Recorded is the wanted state that the store has, should NATS lose its data; empty: run.
 	Recorded Wanted    `json:"recorded,omitempty"`
 	Commands []Command `json:"commands,omitempty"`
-	// Asked counts the changes by users.
-	Asked int `json:"asked,omitempty"`
+	// Asked counts the changes by users. Asks are the last of them, and Heard the number of those that the log of a leader has.
+	Asked int   `json:"asked,omitempty"`
+	Asks  []Ask `json:"asks,omitempty"`
+	Heard int   `json:"heard,omitempty"`
 
 	Phase Phase `json:"phase"`
 	// Reason is one line that explains a rejection, or a pause that no user requested.
@@ -175,6 +177,8 @@ type Request struct {
 	Campaign string `json:"campaign,omitempty"`
 	// Item is the item of RequestLogs, as its identity or the beginning; empty: all.
 	Item string `json:"item,omitempty"`
+	// Ask is who asks for something that leaves no record on the board.
+	Ask *Ask `json:"ask,omitempty"`
 	// After is the id, or the key of a log, after which a list begins.
 	After string `json:"after,omitempty"`
 	// Answered: the leader has executed the request. Error is one line; empty after success.
@@ -193,6 +197,7 @@ const (
 	RequestArchive = "archive" // archive an ended campaign at once
 	RequestList    = "list"    // list the archived campaigns
 	RequestLogs    = "logs"    // read the log lines of attempts
+	RequestNote    = "note"    // log what a user does to the store
 )
 
 // Answer is the result of a command.

@@ -86,6 +86,11 @@ func (a *Archiver) execute(ctx context.Context, r *manifest.Request) error {
 		return a.list(ctx, r)
 	case manifest.RequestLogs:
 		return a.logs(ctx, r)
+	case manifest.RequestNote:
+		if r.Ask != nil {
+			board.LogAsk(a.cfg.Logger, *r.Ask, "campaign", r.Campaign)
+		}
+		return nil
 	}
 	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
 }

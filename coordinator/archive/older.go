@@ -73,7 +73,8 @@ func withRequests(stored, c *manifest.Campaign) manifest.Campaign {
 	if c.Asked <= stored.Asked {
 		return out
 	}
-	out.Wanted, out.Weight, out.Priority, out.Spec.Budget, out.Asked = c.Wanted, c.Weight, c.Priority, c.Spec.Budget, c.Asked
+	out.Wanted, out.Weight, out.Priority, out.Spec.Budget = c.Wanted, c.Weight, c.Priority, c.Spec.Budget
+	out.Asked, out.Asks = c.Asked, c.Asks
 	out.Commands = slices.DeleteFunc(slices.Clone(c.Commands), func(command manifest.Command) bool {
 		return slices.ContainsFunc(stored.Answered, func(a manifest.Answer) bool { return a.ID == command.ID })
 	})

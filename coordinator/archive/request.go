@@ -43,6 +43,13 @@ func Archive(ctx context.Context, b *queue.Board, id string) error {
 	return nil
 }
 
+// Note makes the leader log what a user does to the store, as verb of a campaign; empty: of all. It returns ErrNoLeader.
+func Note(ctx context.Context, b *queue.Board, verb, id string) error {
+	ask := board.AskOf(ctx, verb)
+	_, err := send(ctx, b, manifest.Request{Verb: manifest.RequestNote, Campaign: id, Ask: &ask})
+	return err
+}
+
 // List lists the archived campaigns in the order of their ids, with their phase, priority, weight, counts and times
 // to the second; the other fields are empty. It returns ErrNoLeader.
 func List(ctx context.Context, b *queue.Board) ([]manifest.CampaignStatus, error) {

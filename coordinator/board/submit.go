@@ -29,6 +29,7 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 	if err := c.Validate(); err != nil {
 		return nil, false, fmt.Errorf("submit campaign: %w: %w", ErrRefused, err)
 	}
+	ask(ctx, c, "submit")
 	data, err := json.Marshal(c)
 	if err != nil {
 		return nil, false, fmt.Errorf("submit campaign: %w", err)
@@ -115,7 +116,7 @@ func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*m
 			return ErrUnchanged
 		}
 		c.Wanted = w
-		c.Asked++
+		ask(ctx, c, string(w))
 		return nil
 	})
 }
@@ -133,7 +134,7 @@ func SetBudget(ctx context.Context, b *queue.Board, id string, limits manifest.B
 			return ErrUnchanged
 		}
 		c.Spec.Budget = limits
-		c.Asked++
+		ask(ctx, c, "budget")
 		return nil
 	})
 }
@@ -186,7 +187,7 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 			return ErrUnchanged
 		}
 		c.Commands = append(c.Commands, command)
-		c.Asked++
+		ask(ctx, c, command.Verb)
 		return nil
 	}
 	tick := time.NewTicker(200 * time.Millisecond)

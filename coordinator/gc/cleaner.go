@@ -51,6 +51,8 @@ const (
 	removeParallel = 16
 	// checkEvery is the number of deleted results after which a deletion looks for new campaigns of the output.
 	checkEvery = 1000
+	// noteLimit is how long a deletion waits for a leader that logs it.
+	noteLimit = 5 * time.Second
 )
 
 func (c *Cleaner) now() time.Time {

@@ -39,6 +39,7 @@ func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, fmt.Errorf("collect garbage: %w", err)
 	}
+	c.note(ctx, "gc", "")
 	x := index.New(c.Store)
 	newest, err := x.All(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
 		e := newest[id]
 		expired := e.State == index.Archived && cfg.Keep > 0 && c.now().Sub(e.Row.Finished) > cfg.Keep
 		if expired || e.State == index.Deleting {
-			add(c.Delete(ctx, id, expired && cfg.Results))
+			add(c.delete(ctx, id, expired && cfg.Results))
 			delete(newest, id)
 		}
 	}

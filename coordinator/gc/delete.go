@@ -25,6 +25,21 @@ import (
 // The error is queue.ErrNoRecord for an unknown campaign, ErrRefused for a campaign that has not ended, or whose results
 // an open campaign may need, ErrNoLeader, or ErrNoIndex.
 func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]Removal, error) {
+	c.note(ctx, "delete", id)
+	return c.delete(ctx, id, results)
+}
+
+// note makes a leader log what a user asks for. The deletion itself needs none.
+func (c *Cleaner) note(ctx context.Context, verb, id string) {
+	if c.Board != nil && !c.DryRun {
+		ctx, cancel := context.WithTimeout(ctx, noteLimit)
+		defer cancel()
+		_ = archive.Note(ctx, c.Board, verb, id)
+	}
+}
+
+// delete is Delete as a part of another call.
+func (c *Cleaner) delete(ctx context.Context, id string, results bool) ([]Removal, error) {
 	d := &deletion{Cleaner: c, x: index.New(c.Store), id: id, results: results}
 	err := d.checkIndex(ctx)
 	if err == nil {

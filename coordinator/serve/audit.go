@@ -2,10 +2,11 @@ package serve
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"ddiff/coordinator/board"
 )
 
 // auditKey is the key of what a handler notes for the log of requests.
@@ -22,12 +23,13 @@ func note(ctx context.Context, attributes ...any) {
 // needs. The answer has the id of the request.
 func (s *Server) audited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := rand.Text()[:16]
+		id := board.NewRequest()
 		w.Header().Set("X-Request-Id", id)
 		var notes []any
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		next.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), auditKey{}, &notes)))
 		i := identityOf(r.Context())
+		ctx := board.As(context.WithValue(r.Context(), auditKey{}, &notes), id, i.token.Owner) // the leader's log has the request too
+		next.ServeHTTP(seen, r.WithContext(ctx))
 		refused := seen.status == http.StatusUnauthorized || seen.status == http.StatusForbidden
 		if r.Method == http.MethodGet && (!refused || i.secret == "") || r.Method == http.MethodHead || !strings.HasPrefix(r.URL.Path, prefix+"/") {
 			return

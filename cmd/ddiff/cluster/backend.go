@@ -9,12 +9,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/user"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
@@ -70,10 +72,23 @@ const roleUser, roleAdmin = "command", "coordinator"
 func verb(cmd *cobra.Command, role string, run func(cmd *cobra.Command, b backend, args []string) error) *cobra.Command {
 	var flags backendFlags
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cmd.SetContext(asUser(cmd.Context()))
 		return flags.with(cmd.Context(), func(b backend) error { return run(cmd, b, args) })
 	}
 	flags.add(cmd, role)
 	return cmd
+}
+
+// asUser returns a copy of ctx in the name of the account that runs the command, for the leader's log.
+func asUser(ctx context.Context) context.Context {
+	by := "unknown"
+	if u, err := user.Current(); err == nil {
+		by = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		by += "@" + host
+	}
+	return board.As(ctx, "", by)
 }
 
 // show prints a record of the cluster as JSON, or as text.

@@ -64,6 +64,7 @@ func newDeleteCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
+			cmd.SetContext(asUser(cmd.Context()))
 			return o.withCleaner(cmd.Context(), func(c *gc.Cleaner) error { return o.delete(cmd, c, args[0]) })
 		},
 	}

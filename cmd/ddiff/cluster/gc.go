@@ -77,7 +77,7 @@ func parseAge(text string) (time.Duration, error) {
 }
 
 func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Config) error {
-	ctx := cmd.Context()
+	ctx := asUser(cmd.Context())
 	all, errs := o.collectScratch()
 	for _, output := range outputs {
 		removed, err := o.collectOutput(ctx, output)

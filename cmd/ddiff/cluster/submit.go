@@ -68,7 +68,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 			}
 			o.order.Priority = manifest.Priority(o.priority)
 			return o.cluster.with(cmd.Context(), func(b backend) error {
-				c, err := b.SubmitSpec(cmd.Context(), spec, o.order)
+				c, err := b.SubmitSpec(asUser(cmd.Context()), spec, o.order)
 				if err != nil {
 					return err
 				}

@@ -138,7 +138,8 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 
 // public removes secrets from the addresses of a campaign. That of notify is its host only: the path may be a secret too.
 func public(c *manifest.Campaign) {
-	c.Last = nil // it is the status
+	c.Last = nil             // it is the status
+	c.Asks, c.Heard = nil, 0 // the log has them
 	d := &c.Spec.Dataset
 	all := []*string{&d.Path, &d.Mask, &d.Kernel, &c.Spec.Prior}
 	for i := range c.Spec.Tasks {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ddiff/api"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -114,6 +115,15 @@ func TestAudit(t *testing.T) {
 				t.Errorf("the line %q lacks %q", line, part)
 			}
 		}
+	}
+	a = send(t, http.MethodPost, at+"/campaigns/"+id+"/pause", "", root)
+	record, err := board.Read(t.Context(), f.board, id)
+	must(t, err)
+	if last := record.Asks[len(record.Asks)-1]; last.Request != a.header.Get("X-Request-Id") || last.By != "root" || last.Verb != "pause" || last.Number != record.Asked {
+		t.Errorf("the record, from which the leader logs the change, has %+v of the request %s", last, a.header.Get("X-Request-Id"))
+	}
+	if a := send(t, http.MethodGet, at+"/campaigns/"+id, "", root); a.status != http.StatusOK || strings.Contains(a.body, `"asks"`) {
+		t.Errorf("a reader gets who asked: %d %s", a.status, a.body)
 	}
 	if strings.Contains(f.logs.String(), "ddiff_") {
 		t.Error("the log has a secret")

@@ -137,6 +137,12 @@ func TestTokens(t *testing.T) {
 		t.Errorf("tokens %+v, %v", all, err)
 	}
 	must(t, admin.RevokeToken(t.Context(), made.ID))
+	if all, err := admin.Tokens(t.Context()); err != nil || len(all.Tokens) != 1 {
+		t.Errorf("tokens after a revocation %+v, %v", all, err)
+	}
+	if err := admin.RevokeToken(t.Context(), made.ID); !errors.Is(wantCondition(err), api.ErrNotFound) {
+		t.Errorf("a second revocation: %v", err)
+	}
 	if a := send(t, http.MethodGet, url+"/api/v1/me", "", session); a.status != http.StatusUnauthorized {
 		t.Errorf("a revoked session: %d %s", a.status, a.body)
 	}

@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// tokenPrefix + the SHA-256 of the secret is the key of a token on the board.
-	tokenPrefix = "token."
 	// tokenWord begins a secret, so that tools which look for leaked secrets know it.
 	tokenWord = "ddiff_"
 	// tokenID is the number of digits of a token's id.
@@ -33,21 +31,27 @@ const (
 
 func tokenKey(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
-	return tokenPrefix + hex.EncodeToString(sum[:])
+	return manifest.KeyTokenPrefix + hex.EncodeToString(sum[:])
 }
 
 // Token returns the token with a secret.
 func (c *Cluster) Token(ctx context.Context, secret string) (t api.Token, err error) {
+	var stored storedToken
 	data, _, err := c.cfg.Board.Get(ctx, tokenKey(secret))
-	if errors.Is(err, queue.ErrNoRecord) {
+	switch {
+	case errors.Is(err, queue.ErrNoRecord):
+		stored.Revoked = true
+	case err != nil:
+		return t, err
+	default:
+		if err := json.Unmarshal(data, &stored); err != nil {
+			return t, fmt.Errorf("read a token: %w", err)
+		}
+	}
+	if stored.Revoked {
 		return t, api.NewError(api.ErrNoToken, "the access token is unknown or was revoked")
 	}
-	if err != nil {
-		return t, err
-	}
-	if err := json.Unmarshal(data, &t); err != nil {
-		return t, fmt.Errorf("read a token: %w", err)
-	}
+	t = stored.Token
 	if !c.cfg.Now().Before(t.Ends) {
 		return api.Token{}, api.NewError(api.ErrNoToken, "the access token ended at "+t.Ends.Format(time.RFC3339)+"; an administrator creates another: ddiff token create")
 	}
@@ -56,15 +60,15 @@ func (c *Cluster) Token(ctx context.Context, secret string) (t api.Token, err er
 
 // Tokens lists the tokens in the order of their creation.
 func (c *Cluster) Tokens(ctx context.Context) (api.Tokens, error) {
-	found, err := board.Records(ctx, c.cfg.Board, tokenPrefix)
+	found, err := board.Records(ctx, c.cfg.Board, manifest.KeyTokenPrefix)
 	if err != nil {
 		return api.Tokens{}, fmt.Errorf("list tokens: %w", err)
 	}
 	out := api.Tokens{Tokens: []api.Token{}}
 	for _, key := range slices.Sorted(maps.Keys(found)) {
-		var t api.Token
-		if json.Unmarshal(found[key].Data, &t) == nil {
-			out.Tokens = append(out.Tokens, t)
+		var t storedToken
+		if json.Unmarshal(found[key].Data, &t) == nil && !t.Revoked {
+			out.Tokens = append(out.Tokens, t.Token)
 		}
 	}
 	slices.SortStableFunc(out.Tokens, func(a, b api.Token) int { return a.Created.Compare(b.Created) })
@@ -87,9 +91,10 @@ func (c *Cluster) CreateToken(ctx context.Context, owner string, role api.Role, 
 	rand.Read(random[:])
 	secret := tokenWord + hex.EncodeToString(random[:])
 	key := tokenKey(secret)
-	t := api.Token{ID: key[len(tokenPrefix):][:tokenID], Owner: owner, Role: role, Created: c.cfg.Now().UTC()}
+	t := api.Token{ID: key[len(manifest.KeyTokenPrefix):][:tokenID], Owner: owner, Role: role, Created: c.cfg.Now().UTC()}
 	t.Ends = t.Created.AddDate(0, 0, cmp.Or(days, api.TokenDays))
-	data, err := json.Marshal(t)
+	ask := board.AskOf(ctx, "create token")
+	data, err := json.Marshal(storedToken{Token: t, Ask: &ask})
 	if err == nil {
 		_, err = c.cfg.Board.Create(ctx, key, data)
 	}
@@ -100,18 +105,44 @@ func (c *Cluster) CreateToken(ctx context.Context, owner string, role api.Role, 
 	return t, nil
 }
 
-// RevokeToken removes the token with an id.
+// RevokeToken ends the token with an id. The leader removes its record.
 func (c *Cluster) RevokeToken(ctx context.Context, id string) error {
-	keys, err := c.cfg.Board.Keys(ctx, tokenPrefix)
+	keys, err := c.cfg.Board.Keys(ctx, manifest.KeyTokenPrefix)
 	if err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
-	i := slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, tokenPrefix+id) })
-	if len(id) != tokenID || i < 0 {
+	var t storedToken
+	var data []byte
+	var revision uint64
+	i := slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, manifest.KeyTokenPrefix+id) })
+	known := len(id) == tokenID && i >= 0
+	if known {
+		data, revision, err = c.cfg.Board.Get(ctx, keys[i])
+		known = err == nil && json.Unmarshal(data, &t) == nil && !t.Revoked
+	}
+	switch {
+	case err != nil && !errors.Is(err, queue.ErrNoRecord):
+		return fmt.Errorf("revoke token %s: %w", id, err)
+	case !known:
 		return api.NewError(api.ErrNotFound, fmt.Sprintf("no token has the id %s; see: ddiff token list", id))
 	}
-	if err := c.cfg.Board.Delete(ctx, keys[i]); err != nil {
+	ask := board.AskOf(ctx, "revoke token")
+	t.Revoked, t.Ask = true, &ask
+	if data, err = json.Marshal(t); err == nil {
+		_, err = c.cfg.Board.Update(ctx, keys[i], data, revision)
+	}
+	if errors.Is(err, queue.ErrConflict) { // with the leader
+		return c.RevokeToken(ctx, id)
+	}
+	if err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
 	return nil
+}
+
+// storedToken is the record of a token, see [manifest.Token].
+type storedToken struct {
+	api.Token
+	Revoked bool          `json:"revoked,omitempty"`
+	Ask     *manifest.Ask `json:"ask,omitempty"`
 }
