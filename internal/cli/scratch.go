@@ -35,7 +35,12 @@ func MakeScratch(output string) (dir string, remove func() error, err error) {
 		err = os.MkdirAll(parent, 0o700)
 	}
 	if err == nil {
-		if dir, remove, err = lockScratch(filepath.Join(parent, name)); err == nil {
+		folder := filepath.Join(parent, name)
+		dir, remove, err = lockScratch(folder)
+		if errors.Is(err, storage.ErrConflict) && removeDamaged(parent, folder) == nil {
+			dir, remove, err = lockScratch(folder)
+		}
+		if err == nil {
 			return dir, remove, nil
 		}
 		if temp, e := os.MkdirTemp(parent, name+"-"); e == nil {
@@ -62,6 +67,24 @@ func lockScratch(folder string) (dir string, remove func() error, err error) {
 		return "", nil, errors.Join(err, lock.Unlock())
 	}
 	return dir, func() error { return errors.Join(os.RemoveAll(folder), lock.Unlock()) }, nil
+}
+
+// removeDamaged removes a scratch folder of this user whose lock is damaged, so that no process can have it. One process at a time does so, and
+// looks again: another one may have made the folder anew.
+func removeDamaged(parent, folder string) (err error) {
+	lock, err := storage.AcquireLock(parent)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	own, err := storage.AcquireLock(folder)
+	switch {
+	case err == nil:
+		return own.Unlock()
+	case !errors.Is(err, storage.ErrConflict):
+		return err
+	}
+	return os.RemoveAll(folder)
 }
 
 func scratchParent() (string, error) {

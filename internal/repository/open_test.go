@@ -49,6 +49,7 @@ var byPath = map[string]string{
 	"internal/cli/resultname/names.go Write":          theRoot,
 	"internal/cli/resultname/names.go readReported":   theRoot,
 	"internal/cli/scratch.go MakeScratch":             ownFolder,
+	"internal/cli/scratch.go removeDamaged":           ownFolder,
 	"internal/cli/scratch.go lockScratch":             ownFolder,
 	"internal/cli/scratch.go ownFolders":              "the user's cache, or the temporary files, of which it lists the folders of this user",
 	"internal/regular/regular.go Open":                argument + ", or a file that the program has made",
