@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -63,6 +64,9 @@ func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
 	var info Info
 	err := s.try(ctx, "stat", key, func() error {
 		found, err := s.head(ctx, key)
+		if err == nil && found.Size < 0 {
+			err = errors.New("the server does not state the size")
+		}
 		if err == nil {
 			info = Info{Key: key, Size: found.Size, Modified: found.LastModified, ETag: found.ETag}
 		}
@@ -132,6 +136,9 @@ func (s *S3) listPage(ctx context.Context, prefix, last string, size int) ([]min
 	}) {
 		if object.Err != nil {
 			return nil, object.Err
+		}
+		if object.Size < 0 {
+			return nil, fmt.Errorf("server lists %q with %d bytes", object.Key, object.Size)
 		}
 		if !hasReplaced(object.Key) {
 			if object.Key <= last {
