@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"ddiff/internal/fuzztest"
 )
 
 // Parse never panics, and gives either a spec in range or errors of one line each.
@@ -11,8 +13,11 @@ func FuzzParse(f *testing.F) {
 	f.Add(fullSpec)
 	f.Add("dataset: {path: x}\ntasks: [{name: a, params: {x: 1}}]\n")
 	f.Add("solver: &x {a: 1}\ntasks: [{solver: *x}]\n")
+	f.Add("tasks: [{name: a, sigma: [" + strings.Repeat("1,", 99) + "1], params: {x: [" + strings.Repeat("1,", 99) + "1], y: [1, 2, 3]}}]\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Parse("c.yaml", []byte(text), "/base")
+		var s *Spec
+		var err error
+		fuzztest.Limit(t, 8<<20+8192*len(text), func() { s, err = Parse("c.yaml", []byte(text), "/base") })
 		if err == nil {
 			if problems := s.checkRanges(); len(problems) > 0 {
 				t.Errorf("accepted out of range: %v", joinByLine(problems))
@@ -59,6 +64,10 @@ func FuzzJSONL(f *testing.F) {
 }
 
 func fuzzList(t *testing.T, text string, format ListFormat) {
+	fuzztest.Limit(t, 8<<20+4096*len(text), func() { readFuzzed(t, text, format) })
+}
+
+func readFuzzed(t *testing.T, text string, format ListFormat) {
 	names := map[string]bool{}
 	rows := Number(t.Context(), Dataset{}, func(emit func(Row) error) error {
 		return ReadList(format, strings.NewReader(text), nowhere("list"), emit)
