@@ -34,6 +34,10 @@ type Prior struct {
 	output string
 	parts  map[string]*modelfile.Model // of a bundle by role; nil for a prior that works on pixels
 	values sync.Map                    // the results of Values by height and width
+	graph  bool                        // see Form.Graph
+
+	formsMu sync.Mutex
+	forms   map[Form]*Prior // the results of InForm
 }
 
 // Open reads and loads the prior at path, which may be Bundled or Base.

@@ -25,12 +25,9 @@ import (
 //
 // Shapes inside a graph are unknown. The form implies them for exports of PyTorch; a caller compares the two models once.
 func (m *Model) FuseGroupNorm() (*Model, int) {
-	source := m.proto.Graph
-	graph := &onnxpb.GraphProto{
-		Name: source.Name, Initializer: slices.Clone(source.Initializer), Input: source.Input, Output: source.Output,
-	}
-	f := newFuser(m, graph, m.assumedFacts())
-	for _, n := range source.Node {
+	f := newFuser(m, m.outline(), m.assumedFacts())
+	f.write, f.least = (*affine).build, 1
+	for _, n := range m.proto.Graph.Node {
 		switch {
 		case n.Domain != "":
 		case n.OpType == "InstanceNormalization":
@@ -44,16 +41,32 @@ func (m *Model) FuseGroupNorm() (*Model, int) {
 	if f.count == 0 {
 		return m, 0
 	}
-	for _, n := range source.Node {
+	return f.result(), f.count
+}
+
+// outline returns the model's graph without its nodes.
+func (m *Model) outline() *onnxpb.GraphProto {
+	g := m.proto.Graph
+	return &onnxpb.GraphProto{Name: g.Name, Initializer: slices.Clone(g.Initializer), Input: g.Input, Output: g.Output}
+}
+
+// with returns the model with another graph.
+func (m *Model) withGraph(g *onnxpb.GraphProto) *Model {
+	return &Model{proto: &onnxpb.ModelProto{
+		IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps, Graph: g,
+	}}
+}
+
+// result returns the model with its replaced nodes.
+func (f *fuser) result() *Model {
+	for _, n := range f.model.proto.Graph.Node {
 		if r, ok := f.replaced[n]; ok {
-			graph.Node = append(graph.Node, r...)
+			f.graph.Node = append(f.graph.Node, r...)
 		} else if !f.dropped[n] {
-			graph.Node = append(graph.Node, n)
+			f.graph.Node = append(f.graph.Node, n)
 		}
 	}
-	return &Model{proto: &onnxpb.ModelProto{
-		IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps, Graph: graph,
-	}}, f.count
+	return f.model.withGraph(f.graph)
 }
 
 // fuser indexes the producer and the consumers of each value of a graph.
@@ -63,11 +76,14 @@ type fuser struct {
 	producers map[string]*onnxpb.NodeProto
 	consumers map[string][]*onnxpb.NodeProto
 	consts    map[string]*onnxpb.TensorProto
-	image     map[string]bool // values that depend on the image input
+	image     map[string]bool // values that depend on the image input, not on its shape alone
 	shapes    *infer.Facts    // of the source; nil for a rewrite that needs none
 	dropped   map[*onnxpb.NodeProto]bool
 	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
 	count     int
+
+	write func(a *affine, x, out string, epsilon float32) []*onnxpb.NodeProto // replaces a normalisation
+	least int                                                                 // dimensions of its image behind the channel
 }
 
 func newFuser(m *Model, result *onnxpb.GraphProto, shapes *infer.Facts) *fuser {
@@ -89,7 +105,7 @@ func newFuser(m *Model, result *onnxpb.GraphProto, shapes *infer.Facts) *fuser {
 		for _, out := range n.Output {
 			f.producers[out] = n
 			for _, in := range slices.Concat(n.Input, Captured(n)) {
-				f.image[out] = f.image[out] || f.image[in]
+				f.image[out] = f.image[out] || f.image[in] && n.OpType != "Shape" && n.OpType != "Size"
 			}
 			if n.OpType == "Constant" && len(n.Attribute) == 1 && n.Attribute[0].T != nil {
 				f.consts[out] = n.Attribute[0].T
@@ -132,7 +148,7 @@ func (f *fuser) channels(name string) (values []float32, spatial int) {
 		dims = dims[1:]
 	}
 	values, spatial = f.floats(name), len(dims)-1
-	if len(values) < 2 || spatial < 1 || spatial > 2 || dims[0] != int64(len(values)) {
+	if len(values) < 2 || spatial < f.least || spatial > 2 || dims[0] != int64(len(values)) {
 		return nil, 0
 	}
 	return values, spatial
@@ -203,7 +219,7 @@ func (f *fuser) replace(g affine, x string, norm, last *onnxpb.NodeProto) {
 			epsilon = a.F
 		}
 	}
-	f.replaced[last] = g.build(x, last.Output[0], epsilon)
+	f.replaced[last] = f.write(&g, x, last.Output[0], epsilon)
 	f.count++
 }
 
@@ -268,14 +284,25 @@ func (a *affine) reduce(op, out, in string, axes ...int) string {
 	return a.add(op, a.prefix+out, []string{in}, append(attrs, infer.EncodeAttributes(map[string]any{"axes": axes})...)...)
 }
 
-// line returns slope and offset by group and channel, from mean and mean square of the groups, both times a factor.
-func (a *affine) line(mean, square string, epsilon, factor float32) (slope, offset string) {
-	c := len(a.gamma)
+// moments returns mean and mean square of the groups of x [N, C, ...], or of other axes of its pixels, with shape [N, groups, 1]. Mean and norm are those
+// of each channel; groups combine these few values. A reduction by group reshapes the image, for which OpenVINO moves the channels to the front and back; a
+// reduction by channel reads channels-last images as they are, and ReduceL2 squares while it reads.
+func (a *affine) moments(x, groups string, axes ...int) (mean, square string) {
+	mean, norm := a.reduce("ReduceMean", "channel_mean", x, axes...), a.reduce("ReduceL2", "channel_norm", x, axes...)
+	// The sizes are constants once the shapes are known. Their ratio is the number of pixels.
+	pixels := a.add("Cast", a.prefix+"pixels", []string{a.op("Div", "ratio", a.op("Size", "size", x), a.op("Size", "channels", mean))},
+		infer.EncodeAttributes(map[string]any{"to": int(infer.Float)})...)
+	mean = a.reduce("ReduceMean", "mean", a.op("Reshape", "means", mean, groups), 2)
+	norm = a.op("Reshape", "norms", norm, groups)
+	return mean, a.op("Div", "square", a.reduce("ReduceMean", "total", a.op("Mul", "totals", norm, norm), 2), pixels)
+}
+
+// line returns slope and offset by group and channel, from mean and mean square of the groups, and gamma and beta.
+func (a *affine) line(mean, square, gamma, beta string, epsilon float32) (slope, offset string) {
 	variance := a.op("Sub", "variance", square, a.op("Mul", "mean2", mean, mean))
 	// In a constant group, rounding may leave a tiny negative number.
 	variance = a.op("Max", "variance0", variance, a.floats("zero", []float32{0}))
 	deviation := a.op("Sqrt", "deviation", a.op("Add", "guarded", variance, a.floats("epsilon", []float32{epsilon})))
-	slope = a.op("Div", "slope", a.floats("gamma", times(a.gamma, factor), 1, a.groups, c/a.groups), deviation)
-	offset = a.op("Sub", "offset", a.floats("beta", times(a.beta, factor), 1, a.groups, c/a.groups), a.op("Mul", "moved", mean, slope))
-	return slope, offset
+	slope = a.op("Div", "slope", gamma, deviation)
+	return slope, a.op("Sub", "offset", beta, a.op("Mul", "moved", mean, slope))
 }

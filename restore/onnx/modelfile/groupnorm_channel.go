@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -43,9 +42,7 @@ func (f *fuser) activation(value string) string {
 	return product.Output[0]
 }
 
-// build returns the nodes of a normalisation of x. Mean and norm are those of each channel; groups combine these few values. A reduction by
-// group reshapes the image, for which OpenVINO moves the channels to the front and back; a reduction by channel reads channels-last images
-// as they are, and ReduceL2 squares while it reads.
+// build returns the nodes of a normalisation of x.
 func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
 	c, axes := len(a.gamma), []int{2, 3}[:a.spatial]
 	factor, activated := float32(1), a.f.activation(out)
@@ -53,14 +50,9 @@ func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
 		factor = 0.5 // the argument of tanh
 	}
 	groups := a.ints("to_groups", 0, a.groups, c/a.groups)
-	mean, norm := a.reduce("ReduceMean", "channel_mean", x, axes...), a.reduce("ReduceL2", "channel_norm", x, axes...)
-	// The sizes are constants once the shapes are known. Their ratio is the number of pixels.
-	pixels := a.add("Cast", a.prefix+"pixels", []string{a.op("Div", "ratio", a.op("Size", "size", x), a.op("Size", "channels", mean))},
-		infer.EncodeAttributes(map[string]any{"to": int(infer.Float)})...)
-	mean = a.reduce("ReduceMean", "mean", a.op("Reshape", "means", mean, groups), 2)
-	norm = a.op("Reshape", "norms", norm, groups)
-	square := a.op("Div", "square", a.reduce("ReduceMean", "total", a.op("Mul", "totals", norm, norm), 2), pixels)
-	slope, offset := a.line(mean, square, epsilon, factor)
+	mean, square := a.moments(x, groups, axes...)
+	byGroup := []int{1, a.groups, c / a.groups}
+	slope, offset := a.line(mean, square, a.floats("gamma", times(a.gamma, factor), byGroup...), a.floats("beta", times(a.beta, factor), byGroup...), epsilon)
 	if a.scale != "" {
 		// Here, and not beside the image, OpenVINO computes it once per channel.
 		// They may have one number for several channels, or for all images of a batch.

@@ -16,7 +16,7 @@ func (f *fuser) fuseNode(norm *onnxpb.NodeProto) {
 	attrs := infer.DecodeAttributes(norm.Attribute)
 	groups, _ := attrs["num_groups"].(int)
 	gamma, beta, spatial := f.floats(norm.Input[1]), f.floats(norm.Input[2]), f.rank(norm.Input[0])-2
-	if spatial < 1 || spatial > 2 || groups < 1 || len(gamma) == 0 || len(gamma) != len(beta) || len(gamma)%groups != 0 {
+	if spatial < f.least || spatial > 2 || groups < 1 || len(gamma) == 0 || len(gamma) != len(beta) || len(gamma)%groups != 0 {
 		return
 	}
 	g := affine{

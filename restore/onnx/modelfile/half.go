@@ -13,10 +13,12 @@ import (
 // halfHeavy are the operations that gain from float16. halfLight follow their inputs, which avoids conversions between
 // heavy operations. Results of halfAfter continue in float16.
 var (
-	halfHeavy = words("Conv ConvTranspose Gemm MatMul")
+	halfHeavy = words("Conv ConvTranspose Gemm MatMul NhwcConv")
 	halfLight = words(`Add Sub Mul Div Clip Sigmoid Tanh Relu LeakyRelu Gelu HardSigmoid Reshape Flatten Squeeze Unsqueeze Transpose
-		Expand Slice Split Concat Pad Tile Identity Dropout DepthToSpace SpaceToDepth Resize AveragePool MaxPool`)
+		Expand Slice Split Concat Pad Tile Identity Dropout DepthToSpace SpaceToDepth Resize AveragePool MaxPool GroupNorm`)
 	halfAfter = words("InstanceNormalization GroupNormalization")
+	// Other inputs of halfFirst stay in float32: scales, weights of a normalisation whose statistics are float32.
+	halfFirst = words("Resize GroupNorm")
 )
 
 // largestHalf is the largest finite float16.
@@ -53,6 +55,9 @@ func (m *Model) Half() *Model {
 	return m.half
 }
 
+// HalfNorms returns the model whose Half computes instance normalisations in float16, for a provider with statistics in float32.
+func (m *Model) HalfNorms() *Model { return &Model{proto: m.proto, halfNorms: true} }
+
 // halfRewriter rewrites a model node by node. A float value exists in float32 under its own name, in float16 under
 // another, or both.
 type halfRewriter struct {
@@ -71,7 +76,7 @@ func (h *halfRewriter) node(n *onnxpb.NodeProto) {
 	c := proto.CloneOf(n)
 	half := h.computesInHalf(n)
 	for i, name := range c.Input {
-		if h.float(name) && (n.OpType != "Resize" || i == 0) { // scales stay in float32
+		if h.float(name) && (i == 0 || !halfFirst[n.OpType]) {
 			t := infer.Float
 			if half {
 				t = infer.Float16
@@ -94,14 +99,14 @@ func (h *halfRewriter) node(n *onnxpb.NodeProto) {
 		}
 	}
 	h.nodes = append(h.nodes, c)
-	if halfAfter[n.OpType] && h.image[n.Output[0]] {
+	if !half && halfAfter[n.OpType] && h.image[n.Output[0]] {
 		h.cast(n.Output[0], infer.Float16)
 	}
 }
 
 // computesInHalf reports whether a node computes in float16.
 func (h *halfRewriter) computesInHalf(n *onnxpb.NodeProto) bool {
-	if n.Domain != "" || len(n.Output) == 0 || !h.image[n.Output[0]] ||
+	if n.Domain != "" && n.Domain != contributed || len(n.Output) == 0 || !h.image[n.Output[0]] ||
 		len(n.Input) == 0 || !h.float(n.Input[0]) || len(n.Output) > 1 && n.OpType != "Split" {
 		return false
 	}
@@ -115,7 +120,7 @@ func (h *halfRewriter) computesInHalf(n *onnxpb.NodeProto) bool {
 			}
 		}
 	}
-	return halfHeavy[n.OpType] && weighted || halfLight[n.OpType] && follows
+	return halfHeavy[n.OpType] && weighted || (halfLight[n.OpType] || h.model.halfNorms && n.OpType == "InstanceNormalization") && follows
 }
 
 // cast returns the name of a value in a precision, and adds the conversion if needed.

@@ -17,6 +17,8 @@ var ErrModel = errors.New("unusable ONNX model")
 type Model struct {
 	proto *onnxpb.ModelProto
 	half  *Model // the result of Half
+
+	halfNorms bool // see HalfNorms
 }
 
 // ReadModel parses a model file. All errors wrap ErrModel.

@@ -52,6 +52,17 @@ func Reduce(g *onnxpb.GraphProto, names []string, given map[string]bool) *onnxpb
 	return out
 }
 
+// pruned returns the model without the nodes and weights that its outputs do not need.
+func (m *Model) pruned() *Model {
+	var outputs []string
+	for _, p := range m.Outputs() {
+		outputs = append(outputs, p.Name)
+	}
+	g := Reduce(m.proto.Graph, outputs, nil)
+	g.Input, g.Output = m.proto.Graph.Input, m.proto.Graph.Output
+	return m.withGraph(g)
+}
+
 // computed returns the values that the model's nodes and weights define.
 func (m *Model) computed() map[string]bool {
 	out := map[string]bool{}
