@@ -14,8 +14,9 @@ func Contrast(values []float32, channels int) float64 {
 		plane := values[c*n : (c+1)*n]
 		mean := 0.0
 		for _, v := range plane {
-			mean += float64(v) / float64(n)
+			mean += float64(v)
 		}
+		mean /= float64(n)
 		for _, v := range plane {
 			d := float64(v) - mean
 			total += d * d

@@ -46,29 +46,41 @@ func HaarPSI(x, y *raster.Image) (float64, error) {
 		sum += w / (1 + math.Exp(-haarAlpha*similarity))
 		weight += w
 	}
+	both, similarity := make([]float64, width), make([]float64, width)
+	m, n := make([]float64, width), make([]float64, width) // magnitudes of x and y
 	for i := range height {
-		for j := range width {
-			var both float64          // weights of the two orientations
-			var similarity [2]float64 // of each
+		clear(both) // weights of the two orientations
+		for _, magnitudes := range []func(t table, dst []float64, i, half int){table.upper, table.left} {
+			clear(similarity)
 			for scale := 1; scale < haarScales; scale++ {
-				side := 1 << scale
-				x, y := s.haar(i, j, side), t.haar(i, j, side)
-				for k := range similarity {
-					similarity[k] += similar(x[k], y[k]) / (haarScales - 1)
+				magnitudes(s, m, i, 1<<scale/2)
+				magnitudes(t, n, i, 1<<scale/2)
+				for j, v := range m {
+					similarity[j] += similar(v, n[j]) / (haarScales - 1)
 				}
 			}
 			const coarse = 1 << haarScales
-			x, y := s.haar(i, j, coarse), t.haar(i, j, coarse)
-			for k := range similarity {
-				w := max(x[k], y[k])
-				add(similarity[k], w)
-				both += w
+			magnitudes(s, m, i, coarse/2)
+			magnitudes(t, n, i, coarse/2)
+			for j, v := range m {
+				w := max(v, n[j])
+				add(similarity[j], w)
+				both[j] += w
 			}
-			if len(a) == 3 {
-				similarity := (similar(chroma(a[1], height, width, i, j), chroma(b[1], height, width, i, j)) +
-					similar(chroma(a[2], height, width, i, j), chroma(b[2], height, width, i, j))) / 2
-				add(similarity, both/2)
+		}
+		if len(a) < 3 {
+			continue
+		}
+		clear(similarity)
+		for c := 1; c < 3; c++ {
+			chroma(m, a[c], i)
+			chroma(n, b[c], i)
+			for j, v := range m {
+				similarity[j] += similar(v, n[j]) / 2
 			}
+		}
+		for j, w := range both {
+			add(similarity[j], w/2)
 		}
 	}
 	score := (sum + epsilon) / (weight + epsilon)
@@ -79,82 +91,107 @@ func HaarPSI(x, y *raster.Image) (float64, error) {
 // padding is the number of zero rows and columns that piq adds before it averages blocks.
 func padding(img *raster.Image) int { return max(img.Height%2, img.Width%2) }
 
-// haarPlanes converts an image to YIQ on [0, 255] and averages blocks of 2x2, height times width of them.
+// haarPlanes averages blocks of 2x2 on [0, 255], height times width of them, and converts them to YIQ.
 func haarPlanes(img *raster.Image, height, width int) [][]float64 {
 	planes := make([][]float64, img.Channels)
 	for c := range planes {
 		planes[c] = make([]float64, height*width)
+		for i := range img.Height {
+			row := img.Plane(c)[i*img.Width:][:img.Width]
+			dst := planes[c][i/2*width:][:width]
+			for j := range len(row) / 2 {
+				dst[j] += 255. / 4 * (unit(row[2*j]) + unit(row[2*j+1]))
+			}
+			if last := len(row) - 1; last%2 == 0 {
+				dst[last/2] += 255. / 4 * unit(row[last])
+			}
+		}
 	}
-	for i := range img.Height {
-		for j := range img.Width {
-			at, to := i*img.Width+j, i/2*width+j/2
-			if img.Channels == 1 {
-				planes[0][to] += 255 * unit(img.Pix[at]) / 4
-				continue
-			}
-			rgb := unitRGB(img, at)
-			for c, w := range yiq {
-				planes[c][to] += 255 * (w[0]*rgb[0] + w[1]*rgb[1] + w[2]*rgb[2]) / 4
-			}
+	if len(planes) == 1 {
+		return planes
+	}
+	red, green, blue := planes[0], planes[1], planes[2]
+	for i, r := range red {
+		g, b := green[i], blue[i]
+		for c, w := range yiq {
+			planes[c][i] = w[0]*r + w[1]*g + w[2]*b
 		}
 	}
 	return planes
 }
 
-// unitRGB returns the samples of a pixel of three channels on [0, 1].
-func unitRGB(img *raster.Image, at int) [3]float64 {
-	n := img.Height * img.Width
-	return [3]float64{unit(img.Pix[at]), unit(img.Pix[at+n]), unit(img.Pix[at+2*n])}
-}
+// border is the number of rows and columns beyond a plane that coefficients reach.
+const border = 1 << haarScales / 2
 
-// luma returns the luma of a pixel of one or three channels on [0, 1].
-func luma(img *raster.Image, at int) float64 {
-	if img.Channels == 1 {
-		return unit(img.Pix[at])
-	}
-	rgb, w := unitRGB(img, at), yiq[0]
-	return w[0]*rgb[0] + w[1]*rgb[1] + w[2]*rgb[2]
-}
-
-// table has the sums of all samples above and to the left of each position.
+// table has the sums of all samples above and to the left of each position, and of those within the border around the plane, which is 0 there.
 type table struct {
-	height, width int
+	width, stride int
 	sums          []float64
 }
 
 func newTable(plane []float64, height, width int) table {
-	t := table{height, width, make([]float64, (height+1)*(width+1))}
-	for i := range height {
+	stride := width + 1 + 2*border
+	t := table{width, stride, make([]float64, (height+1+2*border)*stride)}
+	for i := border + 1; i <= height+2*border; i++ {
+		above, here := t.sums[(i-1)*stride:][:stride], t.sums[i*stride:][:stride]
+		copy(here, above)
+		if i > border+height {
+			continue
+		}
 		row := 0.0
-		for j := range width {
-			row += plane[i*width+j]
-			t.sums[(i+1)*(width+1)+j+1] = t.sums[i*(width+1)+j+1] + row
+		for j, v := range plane[(i-border-1)*width:][:width] {
+			row += v
+			here[border+1+j] += row
+		}
+		for j := border + 1 + width; j < stride; j++ {
+			here[j] += row
 		}
 	}
 	return t
 }
 
-// haar returns the magnitudes of the Haar coefficients of the given side at a position, with zeros outside: the difference of the upper and the
-// lower half, and that of the left and the right half.
-func (t table) haar(i, j, side int) [2]float64 {
-	w, half := t.width+1, side/2
-	top, left, bottom, right := max(0, i-half+1), max(0, j-half+1), min(t.height, i+half+1), min(t.width, j+half+1)
-	upper, middle, lower := t.sums[top*w:][:w], t.sums[(i+1)*w:][:w], t.sums[bottom*w:][:w]
-	whole := lower[right] - upper[right] - lower[left] + upper[left]
-	above := middle[right] - upper[right] - middle[left] + upper[left]
-	before := lower[j+1] - upper[j+1] - lower[left] + upper[left]
-	return [2]float64{math.Abs(2*above-whole) / float64(side), math.Abs(2*before-whole) / float64(side)}
+// row returns the sums above row i that begin with column j, one for each column of the plane.
+func (t table) row(i, j int) []float64 { return t.sums[(i+border)*t.stride+j+border:][:t.width] }
+
+// upper sets dst to the magnitudes of the Haar coefficients of row i with sides of 2*half: the differences of the upper and the lower half.
+func (t table) upper(dst []float64, i, half int) {
+	difference(dst, half,
+		[2][]float64{t.row(i-half+1, 1-half), t.row(i-half+1, 1+half)},
+		[2][]float64{t.row(i+1, 1-half), t.row(i+1, 1+half)},
+		[2][]float64{t.row(i+half+1, 1-half), t.row(i+half+1, 1+half)})
 }
 
-// chroma is the magnitude of the mean of 2x2 samples, with zeros beyond the last row and column.
-func chroma(plane []float64, height, width, i, j int) float64 {
-	sum := 0.0
-	for y := i; y < min(height, i+2); y++ {
-		for x := j; x < min(width, j+2); x++ {
-			sum += plane[y*width+x]
+// left is upper for the differences of the left and the right half.
+func (t table) left(dst []float64, i, half int) {
+	difference(dst, half,
+		[2][]float64{t.row(i-half+1, 1-half), t.row(i+half+1, 1-half)},
+		[2][]float64{t.row(i-half+1, 1), t.row(i+half+1, 1)},
+		[2][]float64{t.row(i-half+1, 1+half), t.row(i+half+1, 1+half)})
+}
+
+// difference sets dst to the magnitudes of the differences of two adjacent rectangles, which have three pairs of corners.
+func difference(dst []float64, half int, from, middle, to [2][]float64) {
+	n := len(dst)
+	a, b, c, d, e, f := from[0][:n], from[1][:n], middle[0][:n], middle[1][:n], to[0][:n], to[1][:n]
+	for j := range dst {
+		first, second := (d[j]-c[j])-(b[j]-a[j]), (f[j]-e[j])-(d[j]-c[j])
+		dst[j] = math.Abs(first-second) / float64(2*half)
+	}
+}
+
+// chroma sets dst to the magnitudes of the means of 2x2 samples from row i on, with zeros beyond the last row and column.
+func chroma(dst, plane []float64, i int) {
+	n := len(dst)
+	copy(dst, plane[i*n:])
+	if below := plane[(i+1)*n:]; len(below) > 0 {
+		for j := range dst {
+			dst[j] += below[j]
 		}
 	}
-	return math.Abs(sum / 4)
+	for j := range n - 1 {
+		dst[j] = math.Abs(dst[j]+dst[j+1]) / 4
+	}
+	dst[n-1] = math.Abs(dst[n-1]) / 4
 }
 
 func similar(a, b float64) float64 { return (2*a*b + haarC) / (a*a + b*b + haarC) }

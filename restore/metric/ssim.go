@@ -35,8 +35,7 @@ func SSIM(x, y *raster.Image) (float64, error) {
 	s := newSSIMScratch(height, width)
 	sum := 0.0
 	for c := range x.Channels {
-		pool(s.x, x.Plane(c), x.Width, height, width, f)
-		pool(s.y, y.Plane(c), x.Width, height, width, f)
+		s.pool(x.Plane(c), y.Plane(c), x.Width, f)
 		sum += s.score()
 	}
 	return sum / float64(x.Channels), nil
@@ -47,51 +46,33 @@ func blockSize(height, width int) int {
 	return max(1, int(math.RoundToEven(float64(min(height, width))/256)))
 }
 
-// pool maps samples to [0, 1] and averages blocks of f x f into dst of height x width.
-func pool(dst []float64, src []float32, stride, height, width, f int) {
-	if f == 1 {
-		for i, v := range src {
-			dst[i] = unit(v)
-		}
-		return
-	}
-	area := float64(f * f)
-	for y := range height {
-		for x := range width {
-			sum := 0.0
-			for k := range f {
-				for _, v := range src[(y*f+k)*stride+x*f:][:f] {
-					sum += unit(v)
-				}
-			}
-			dst[y*width+x] = sum / area
-		}
-	}
-}
-
-// ssimScratch contains one channel of both images and the filtered rows.
+// ssimScratch contains one channel of both images and its filtered rows. With a = (x + y)/2 − 1/2 and b = (x − y)/2, the means and variances of a and b in a
+// window give those of x and y: the similarity is (1 − l)(1 − c), l = 2 mean(b)²/(mean(a + 1/2)² + mean(b)² + c1/2), c = 2 var(b)/(var(a) + var(b) + c2/2).
+// The variance in a window is the mean of those in its columns and the variance of their means, each about the value in the middle. So float32 is enough: all
+// errors are relative to l and c.
 type ssimScratch struct {
 	height, width int
-	window        [windowSize]float64
-	x, y          []float64
-	// One row of windowed sums of x, y, x²+y² and xy: filtered along the columns, then along the row.
-	down, across [4][]float64
+	window        [windowSize]float32
+	a, b          []float32
+	down          [4][]float32 // one row of the means of a and b in windows along the columns, and of their variances
+	similarity    []float32    // of one row of positions
 }
 
 func newSSIMScratch(height, width int) *ssimScratch {
 	s := &ssimScratch{
 		height: height, width: width, window: gaussian(),
-		x: make([]float64, height*width), y: make([]float64, height*width),
+		a: make([]float32, height*width), b: make([]float32, height*width),
+		similarity: make([]float32, width-windowSize+1),
 	}
 	for q := range s.down {
-		s.down[q] = make([]float64, width)
-		s.across[q] = make([]float64, width-windowSize+1)
+		s.down[q] = make([]float32, width)
 	}
 	return s
 }
 
-// gaussian returns the normalised window along one axis. The 2-D window is its outer product.
-func gaussian() [windowSize]float64 {
+// gaussian returns the normalised window along one axis. The 2-D window is its outer product. The weights are multiples of 2⁻²⁴ whose sum is exactly 1, so
+// that the variance of flat values is 0.
+func gaussian() [windowSize]float32 {
 	var w [windowSize]float64
 	sum := 0.0
 	for i := range w {
@@ -99,10 +80,40 @@ func gaussian() [windowSize]float64 {
 		w[i] = math.Exp(-d * d / (2 * windowSigma * windowSigma))
 		sum += w[i]
 	}
+	const unit = 1 << 24
+	var rounded [windowSize]float32
+	rest := 1.0
 	for i := range w {
-		w[i] /= sum
+		v := math.Round(w[i]/sum*unit) / unit
+		rounded[i] = float32(v)
+		rest -= v
 	}
-	return w
+	rounded[windowSize/2] += float32(rest)
+	return rounded
+}
+
+// pool sets a and b from the planes of two images, with rows of the given width, averaged over blocks of f x f.
+func (s *ssimScratch) pool(x, y []float32, width, f int) {
+	if f == 1 {
+		halves(s.a, s.b, x, y)
+		return
+	}
+	area := float64(f * f)
+	row := 0
+	for at := range s.a {
+		if column := at % s.width; column == 0 && at > 0 {
+			row += f
+		}
+		u, v := 0.0, 0.0
+		for k := range f {
+			from := (row+k)*width + at%s.width*f
+			for i, p := range x[from : from+f] {
+				u += unit(p)
+				v += unit(y[from+i])
+			}
+		}
+		s.a[at], s.b[at] = float32((u+v)/(2*area)-0.5), float32((u-v)/(2*area))
+	}
 }
 
 // score returns the mean similarity of the channel.
@@ -111,52 +122,70 @@ func (s *ssimScratch) score() float64 {
 	rows := s.height - windowSize + 1
 	for top := range rows {
 		s.filterDown(top, s.filterDownFast(top))
-		for q := range s.down {
-			s.filterAcross(s.across[q], s.down[q], s.filterAcrossFast(s.across[q], s.down[q]))
-		}
-		sum += s.rowScore()
+		s.compare(s.compareFast())
+		sum += total(s.similarity)
 	}
-	return sum / float64(rows*len(s.across[0]))
+	return sum / float64(rows*len(s.similarity))
 }
 
-// filterDown applies the window to the columns of the rows from top on, from column first on.
+// filterDown sets the means and variances in the columns of the rows from top on, from column first on.
 func (s *ssimScratch) filterDown(top, first int) {
-	mx, my, sq, xy := s.down[0][first:], s.down[1][first:s.width], s.down[2][first:s.width], s.down[3][first:s.width]
-	for q := range s.down {
-		clear(s.down[q][first:])
-	}
-	for k, w := range s.window {
-		xs := s.x[(top+k)*s.width+first:][:len(mx)]
-		ys := s.y[(top+k)*s.width+first:][:len(mx)]
-		for i, x := range xs {
-			y := ys[i]
-			wx, wy := w*x, w*y
-			mx[i] += wx
-			my[i] += wy
-			sq[i] += wx*x + wy*y
-			xy[i] += wx * y
+	for q, v := range [2][]float32{s.a[top*s.width:], s.b[top*s.width:]} {
+		for i := first; i < s.width; i++ {
+			s.down[q][i], s.down[q+2][i] = s.moments(v[i:], s.width)
 		}
 	}
 }
 
-// filterAcross applies the symmetric window along a row, from position first on.
-func (s *ssimScratch) filterAcross(dst, src []float64, first int) {
-	w := &s.window
-	for i := first; i < len(dst); i++ {
-		v := src[i : i+windowSize : i+windowSize]
-		dst[i] = w[0]*(v[0]+v[10]) + w[1]*(v[1]+v[9]) + w[2]*(v[2]+v[8]) +
-			w[3]*(v[3]+v[7]) + w[4]*(v[4]+v[6]) + w[5]*v[5]
+// compare applies the window along the row and sets the similarity, from position first on.
+func (s *ssimScratch) compare(first int) {
+	for i := first; i < len(s.similarity); i++ {
+		ma, va := s.moments(s.down[0][i:], 1)
+		mb, vb := s.moments(s.down[1][i:], 1)
+		va += s.mean(s.down[2][i:])
+		vb += s.mean(s.down[3][i:])
+		ma += 0.5
+		b := float32(mb * mb)
+		l := 2 * b / (float32(ma*ma) + b + c1/2)
+		c := 2 * vb / (va + vb + c2/2)
+		s.similarity[i] = float32((1 - l) * (1 - c))
 	}
 }
 
-// rowScore returns the sum of the similarity over one row of positions.
-func (s *ssimScratch) rowScore() float64 {
-	sum := 0.0
-	for i, mx := range s.across[0] {
-		my, sq, xy := s.across[1][i], s.across[2][i], s.across[3][i]
-		mean, product := mx*mx+my*my, mx*my
-		contrast := (2*(xy-product) + c2) / (sq - mean + c2)
-		sum += (2*product + c1) / (mean + c1) * contrast
+// moments returns mean and variance of values in a window. Conversions prevent that a processor rounds a product and a sum together: all processors return the
+// same bits.
+func (s *ssimScratch) moments(v []float32, stride int) (mean, variance float32) {
+	const last = windowSize - 1
+	middle := v[last/2*stride]
+	var first, second float32
+	for k, w := range s.window[:last/2] {
+		d, e := v[k*stride]-middle, v[(last-k)*stride]-middle
+		first += float32(w * (d + e))
+		second += float32(w * (float32(d*d) + float32(e*e)))
+	}
+	return middle + first, second - float32(first*first)
+}
+
+// mean returns the mean of values in a window.
+func (s *ssimScratch) mean(v []float32) float32 {
+	const last = windowSize - 1
+	sum := float32(s.window[last/2] * v[last/2])
+	for k, w := range s.window[:last/2] {
+		sum += float32(w * (v[k] + v[last-k]))
 	}
 	return sum
+}
+
+// total returns the sum of values.
+func total(values []float32) float64 {
+	var sum [4]float64
+	for ; len(values) >= len(sum); values = values[len(sum):] {
+		for k := range sum {
+			sum[k] += float64(values[k])
+		}
+	}
+	for _, v := range values {
+		sum[0] += float64(v)
+	}
+	return (sum[0] + sum[1]) + (sum[2] + sum[3])
 }

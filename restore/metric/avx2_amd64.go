@@ -1,0 +1,53 @@
+package metric
+
+import "golang.org/x/sys/cpu"
+
+const (
+	// lanes is the number of values that the processor computes together.
+	lanes = 8
+	// mostValues bounds a call of halvesAVX2, which the scheduler of Go cannot interrupt, to less than 0.1 ms.
+	mostValues = 1 << 16
+)
+
+// halvesFast is halves for the first values, and returns their number.
+func halvesFast(a, b, x, y []float32) int {
+	all := len(x) / lanes * lanes
+	if !cpu.X86.HasAVX2 {
+		return 0
+	}
+	for i := 0; i < all; i += mostValues {
+		halvesAVX2(&a[i], &b[i], &x[i], &y[i], min(mostValues, all-i))
+	}
+	return all
+}
+
+// filterDownFast is filterDown for the first columns, and returns their number. The sums have the same order.
+func (s *ssimScratch) filterDownFast(top int) int {
+	n := s.width / lanes * lanes
+	if !cpu.X86.HasAVX2 || n == 0 {
+		return 0
+	}
+	at, d := top*s.width, &s.down
+	downAVX2(&d[0][0], &d[1][0], &d[2][0], &d[3][0], &s.a[at], &s.b[at], s.width, n, &s.window)
+	return n
+}
+
+// compareFast is compare for the first positions, and returns their number. The sums have the same order.
+func (s *ssimScratch) compareFast() int {
+	n := len(s.similarity) / lanes * lanes
+	if !cpu.X86.HasAVX2 || n == 0 {
+		return 0
+	}
+	d := &s.down
+	compareAVX2(&s.similarity[0], &d[0][0], &d[1][0], &d[2][0], &d[3][0], n, &s.window)
+	return n
+}
+
+//go:noescape
+func halvesAVX2(a, b, x, y *float32, n int)
+
+//go:noescape
+func downAVX2(ma, mb, va, vb, a, b *float32, stride, n int, window *[windowSize]float32)
+
+//go:noescape
+func compareAVX2(similarity, ma, mb, va, vb *float32, n int, window *[windowSize]float32)
