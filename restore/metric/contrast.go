@@ -9,18 +9,14 @@ func Contrast(values []float32, channels int) float64 {
 	if n == 0 {
 		return 0
 	}
-	total := 0.0
+	sum := 0.0
 	for c := range channels {
 		plane := values[c*n : (c+1)*n]
-		mean := 0.0
-		for _, v := range plane {
-			mean += float64(v)
-		}
-		mean /= float64(n)
+		mean := total(plane) / float64(n)
 		for _, v := range plane {
 			d := float64(v) - mean
-			total += d * d
+			sum += d * d
 		}
 	}
-	return math.Sqrt(total / float64(n*channels))
+	return math.Sqrt(sum / float64(n*channels))
 }

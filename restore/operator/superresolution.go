@@ -3,6 +3,7 @@ package operator
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
@@ -37,10 +38,14 @@ func enlarging(d Definition, down func(n, factor int) *axis.Band) Definition {
 				ErrShape, s.Width, s.Height, f, suitableSize(min(s.Height, s.Width), f))
 		}
 		a := axis.NewSeparable(down(s.Height, f), down(s.Width, f)) // [h, H] and [w, W]
+		up := sync.OnceValues(func() (rows, cols *axis.Band) { return bicubicUp(s.Height/f, f), bicubicUp(s.Width/f, f) })
 		return Expression{
 			Measurement: []int{s.Channels, s.Height / f, s.Width / f},
 			Forward:     a.Forward, Adjoint: a.Adjoint(),
-			Baseline: func(y []float32) []float32 { return enlarge(y, s, f) },
+			Baseline: func(y []float32) []float32 {
+				rows, cols := up()
+				return enlarge(y, rows, cols)
+			},
 		}, nil
 	}
 	d.SVD = func(s Shape, p map[string]float64) (*SVD, error) {
@@ -61,13 +66,11 @@ func suitableSize(side, factor int) int {
 	return max(n, (side+n/2)/n*n)
 }
 
-// enlarge enlarges y bicubically to images of shape s: U·y·Uᵀ.
-func enlarge(y []float32, s Shape, f int) []float32 {
-	h, w := s.Height/f, s.Width/f
-	rows, cols := bicubicUp(h, f), bicubicUp(w, f)
+// enlarge enlarges y by bicubic matrices for its rows and columns: U·y·Uᵀ.
+func enlarge(y []float32, rows, cols *axis.Band) []float32 {
 	var out []float32
-	for c := range s.Channels {
-		m := &axis.Matrix{Rows: h, Cols: w, Data: y[c*h*w : (c+1)*h*w]}
+	for n := rows.Cols * cols.Cols; len(y) > 0; y = y[n:] {
+		m := &axis.Matrix{Rows: rows.Cols, Cols: cols.Cols, Data: y[:n]}
 		out = append(out, cols.Times(rows.Times(m).Transposed()).Transposed().Data...)
 	}
 	return out

@@ -22,9 +22,12 @@ func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) *Im
 		for p := range table {
 			table[p], _, _ = levels(color.RGBA{R: uint8(p), A: 255}, toRGB)
 		}
-		for i := range red {
-			at := i/img.Width*opaque.Stride + 4*(i%img.Width)
-			red[i], green[i], blue[i] = table[opaque.Pix[at]], table[opaque.Pix[at+1]], table[opaque.Pix[at+2]]
+		i := 0
+		for y := range img.Height {
+			for row := opaque.Pix[y*opaque.Stride:][:4*img.Width]; len(row) > 0; row = row[4:] {
+				red[i], green[i], blue[i] = table[row[0]], table[row[1]], table[row[2]]
+				i++
+			}
 		}
 		return img
 	}

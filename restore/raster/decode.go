@@ -40,9 +40,11 @@ func Decode(data []byte) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
 	}
-	for i, v := range img.Pix { // of floating-point samples
-		if img.Pix[i] = min(1, max(-1, v)); v != v {
-			return nil, fmt.Errorf("decode image: sample %d is %v: %w", i, v, ErrNotFinite)
+	if c.name == "tiff" { // with floating-point samples
+		for i, v := range img.Pix {
+			if img.Pix[i] = min(1, max(-1, v)); v != v {
+				return nil, fmt.Errorf("decode image: sample %d is %v: %w", i, v, ErrNotFinite)
+			}
 		}
 	}
 	return Orient(img, orientation(c, data)), nil

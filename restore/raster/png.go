@@ -60,13 +60,14 @@ func encodeSamples(img *Image, bits int) ([]byte, error) {
 	f := pngForm{width: img.Width, height: img.Height, channels: img.Channels, bits: bits}
 	return f.encode(func(y int, row []byte) {
 		for c := range img.Channels {
-			for x, v := range img.Plane(c)[y*img.Width:][:img.Width] {
-				if at := x*img.Channels + c; bits == 16 {
-					binary.BigEndian.PutUint16(row[2*at:], To16(v))
-				} else {
-					row[at] = To8(v)
+			plane := img.Plane(c)[y*img.Width:][:img.Width]
+			if bits == 16 {
+				for x, v := range plane {
+					binary.BigEndian.PutUint16(row[2*(x*img.Channels+c):], To16(v))
 				}
+				continue
 			}
+			samples8(row[c:], plane, img.Channels)
 		}
 	})
 }

@@ -14,9 +14,16 @@ func RGB8(img *Image) ([]byte, error) {
 	}
 	out := make([]byte, 3*img.Width*img.Height)
 	for c := range 3 {
-		for i, v := range img.Plane(min(c, img.Channels-1)) {
-			out[3*i+c] = To8(v)
-		}
+		samples8(out[c:], img.Plane(min(c, img.Channels-1)), 3)
 	}
 	return out, nil
+}
+
+// samples8 writes the 8-bit samples of values, at the given distance.
+func samples8(dst []byte, values []float32, distance int) {
+	at := 0
+	for _, v := range values {
+		dst[at] = To8(v)
+		at += distance
+	}
 }
