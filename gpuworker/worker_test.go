@@ -65,10 +65,10 @@ func TestWorkerRestoresBatch(t *testing.T) {
 		if want := (manifest.Cost{Network: steps, Operator: 3 * steps}); r.Cost != want {
 			t.Errorf("cost %+v, want %+v", r.Cost, want)
 		}
-		if r.Batch != 3 || r.Steps != steps || r.Attempt != 1 || r.Worker != "tester" || r.Metrics.PSNR == nil {
+		if r.Batch != 3 || r.Steps != steps || r.Attempt != 1 || r.Worker != "tester" || !r.Metrics.Has("psnr") {
 			t.Errorf("item %s: %+v", it.Name, r)
 		}
-		if got[it.Name].Outcome != manifest.OutcomeDone || *got[it.Name].Metrics.PSNR != *r.Metrics.PSNR {
+		if got[it.Name].Outcome != manifest.OutcomeDone || got[it.Name].Metrics["psnr"] != r.Metrics["psnr"] {
 			t.Errorf("item %s: the event is %+v, the stored result %+v", it.Name, got[it.Name], r)
 		}
 	}
@@ -230,8 +230,8 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 				t.Errorf("the bad item is %s: %s", r.Outcome, r.Reason)
 			}
 			r := wantStored(t, s, good.ID)
-			if *r.Metrics.Residual != *want.Metrics.Residual {
-				t.Errorf("the residual is %g, alone it is %g", *r.Metrics.Residual, *want.Metrics.Residual)
+			if r.Metrics["residual"] != want.Metrics["residual"] {
+				t.Errorf("the residual is %g, alone it is %g", r.Metrics["residual"], want.Metrics["residual"])
 			}
 			if r.Batch != 1 {
 				t.Errorf("it was solved in a batch of %d", r.Batch)

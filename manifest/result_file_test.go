@@ -32,7 +32,7 @@ func TestResultDigest(t *testing.T) {
 	psnr := 28.25
 	r := &manifest.Result{
 		Schema: item.SchemaVersion, Outcome: manifest.OutcomeDone, Seconds: 1.5, Steps: 100, Batch: 2,
-		Metrics: item.Metrics{PSNR: &psnr}, Finished: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Metrics: item.Metrics{"psnr": psnr}, Finished: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		Item: manifest.Item{ID: "abc", Name: `<a> & "b"`, Campaign: "c", Index: 7},
 	}
 	data, err := item.EncodeResult(r)

@@ -14,12 +14,6 @@ const ScoresFolder = "scores/"
 // ScoreFolderName returns the id of a metric as an element of a key: a colon becomes a comma, which Windows allows too.
 func ScoreFolderName(metric string) string { return strings.ReplaceAll(metric, ":", ",") }
 
-// MetricName returns the name in the versioned id of a metric, which is the name of its column: "psnr" of "psnr@1".
-func MetricName(id string) string {
-	name, _, _ := strings.Cut(id, "@")
-	return name
-}
-
 // ScoreHead describes the scores of one part.
 type ScoreHead struct {
 	// Metric is the versioned id, such as "haarpsi@1:png" or "lpips_alex@1:1f2e3d4c".

@@ -124,7 +124,7 @@ def task_scores(program: Path, campaign: Path, prior: Path, seed: int, out: Path
         said = (done.stderr or done.stdout).strip().splitlines()
         raise ValueError(f"prior_report: {' '.join(command)}: exit {done.returncode}: {said[-1] if said else ''}")
     rows = json.loads((out / "summary.json").read_text())["rows"]
-    return {row["task"]: row["psnr"]["mean"] for row in rows if "psnr" in row}
+    return {row["task"]: row["metrics"]["psnr"]["mean"] for row in rows if "metrics" in row}
 
 
 def task_table(scores: dict[str, list[dict[str, float]]]) -> str:

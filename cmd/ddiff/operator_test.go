@@ -38,7 +38,7 @@ func TestOperatorFile(t *testing.T) {
 	}
 	for _, r := range results {
 		o := r.Item.Operator
-		if r.Item.Task != "my_blur" || o == nil || o.SHA256 != regular.SHA256(read(t, learnedBlur)) || r.Artifacts["kernel.npy"] == "" || r.Metrics.Residual == nil || r.Metrics.BaselinePSNR == nil {
+		if r.Item.Task != "my_blur" || o == nil || o.SHA256 != regular.SHA256(read(t, learnedBlur)) || r.Artifacts["kernel.npy"] == "" || !r.Metrics.Has("residual") || !r.Metrics.Has("baseline_psnr") {
 			t.Errorf("result %+v", r)
 		}
 	}
@@ -178,7 +178,7 @@ func TestDocumentedOperator(t *testing.T) {
 	wantCode(t, e, 0)
 	wantMessage(t, e, "note: no settings were chosen for sensor; ddiff tune")
 	all := results(t, out)
-	if len(all) != 1 || all[0].Item.Params["gain"] != 1.2 || all[0].Metrics.BaselinePSNR != nil || !(*all[0].Metrics.PSNR >= 20) {
+	if len(all) != 1 || all[0].Item.Params["gain"] != 1.2 || all[0].Metrics.Has("baseline_psnr") || !(all[0].Metrics["psnr"] >= 20) {
 		t.Errorf("results %+v", all)
 	}
 	e = restore(t, append(args, "--param", "gain=5")...)

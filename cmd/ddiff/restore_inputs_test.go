@@ -117,7 +117,7 @@ func TestRunGrey(t *testing.T) {
 		"--method", "ddiff,ddrm", "--steps", "3", "--threads", "1", "--out", out)
 	wantCode(t, e, 0)
 	for _, r := range wantItems(t, out, 8) {
-		if r.Metrics.PSNR == nil || r.Metrics.BaselinePSNR == nil || r.Metrics.Residual == nil {
+		if !r.Metrics.Has("psnr") || !r.Metrics.Has("baseline_psnr") || !r.Metrics.Has("residual") {
 			t.Errorf("%s, %s: metrics %+v", r.Item.Task, r.Item.Method, r.Metrics)
 		}
 	}

@@ -101,7 +101,7 @@ func (d degradation) degrade(t *testing.T, dir string) (args []string, before fl
 				args = append(args, "--"+draw, filepath.Join(dir, draw+".npy"))
 			}
 		}
-		before = *r.Metrics.BaselinePSNR // of the enlargement
+		before = r.Metrics["baseline_psnr"] // of the enlargement
 		if img, x := picture(t, photo), picture(t, truth); img.Width == x.Width {
 			before = psnr(t, x, img)
 		}

@@ -174,7 +174,7 @@ output: %s
 	cells := map[key][]float64{}
 	for _, r := range wantItems(t, out, 10) {
 		k := key{r.Item.Task, r.Item.Params["factor"], r.Item.Sigma}
-		cells[k] = append(cells[k], *r.Metrics.PSNR)
+		cells[k] = append(cells[k], r.Metrics["psnr"])
 	}
 	type estimate struct {
 		N            int

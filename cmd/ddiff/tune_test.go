@@ -83,7 +83,7 @@ func TestTune(t *testing.T) {
 			sum, n := 0.0, 0
 			for _, r := range results {
 				if r.Item.Method == race.Method && r.Item.Name != "coffee" && strings.Contains(cell.Key, fmt.Sprintf("gamma0=%g;", gamma0(t, r))) {
-					sum, n = sum+*r.Metrics.PSNR, n+1
+					sum, n = sum+r.Metrics["psnr"], n+1
 				}
 			}
 			if n != cell.Images || n == 0 || !(abs(sum/float64(n)-cell.Value.Mean) <= 1e-9) || cell.Evaluations != 3*n {
@@ -269,7 +269,7 @@ func TestTuneRefuses(t *testing.T) {
 		`image "coffee" matches "c*" of tune and "coffee" of test`:                          {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "coffee", "--tune-images", "c*"},
 		"--folds: excludes a share":                                                         {two, "--task", "hdr", "--set", "gamma0=1,2", "--folds", "2", "--tune", "0.5"},
 		"--tune: 2 is out of range, want a share above 0 and below 1":                       {two, "--task", "hdr", "--set", "gamma0=1,2", "--tune", "2"},
-		`objective "lpips" is none of psnr, ssim, haarpsi, min_misfit`:                      {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
+		`objective "lpips" is none of psnr, ssim, psnr_y, haarpsi, min_misfit`:              {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
 		"select best_psnr: it looks at the truth":                                           {two, "--task", "hdr", "--set", "gamma0=1,2", "--select", "best_psnr"},
 	} {
 		wantRefusal(t, tuneImages(t, append(args, "--size", "16", "-o", out, "--dry-run")...), 2, want)
@@ -285,5 +285,5 @@ func TestTuneNamesTooSmallImages(t *testing.T) {
 	ran := tuneImages(t, photographs(t, "chelsea", "coffee", "rocket"), "--task", "hdr", "--steps", "2", "--size", "8", "--objective", "haarpsi",
 		"--set", "gamma0=4,8", "--test-images", "coffee", "-q", "-o", filepath.Join(t.TempDir(), "out"))
 	wantCode(t, ran, 2)
-	wantMessage(t, ran, "has no haarpsi", "or is smaller than haarpsi requires (ssim: 11 pixels, haarpsi: 16)", "a larger --size")
+	wantMessage(t, ran, "has no haarpsi", "or is smaller than the 16 pixels that haarpsi requires", "a larger --size")
 }

@@ -125,7 +125,7 @@ func TestRunsWithoutPictures(t *testing.T) {
 	results = manyRuns(t, blind, 1, 2)
 	for i := range results {
 		delete(results[i].Artifacts, manifest.FileTruth)
-		results[i].Metrics = manifest.Metrics{Residual: new(0.001)}
+		results[i].Metrics = manifest.Metrics{"residual": 0.001}
 	}
 	s, err = Write(t.Context(), blind, Campaign{}, reporttest.Stream(results))
 	if b := s.Rows[0].BetweenRuns; err != nil || b.Calibration != nil || b.PSNROfMean.N != 0 || len(reporttest.Keys(blind, runFolder)) != 2 {

@@ -445,7 +445,7 @@ func TestCardShowsFurtherScoresAndPictures(t *testing.T) {
 	for name, want := range map[string]string{
 		"titles":        "Truth;Measurement;Restored;Deviation &lt;of runs&gt;",
 		"panels":        "Truth;Measurement;ddiff;Deviation &lt;of runs&gt;",
-		"scores":        "PSNR;Degraded;Gain;SSIM;lpips_vgg;Residual:25.00 dB;20.00 dB;+5.00 dB;0.700;0.123;1.40 σ²",
+		"scores":        "PSNR;Degraded;Gain;SSIM;lpips_vgg;Residual:25.00 dB;20.00 dB;+5.00 dB;0.700;0.1234;1.40 σ²",
 		"ratios":        "1.40 σ²,1.50 σ²,loss1.50 σ²!",
 		"images-broken": "0",
 	} {

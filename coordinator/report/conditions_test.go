@@ -35,7 +35,7 @@ func noiseLevels(t *testing.T, method string, gain float64) []manifest.Result {
 					r.Item.Sigma = []float64{0.06, 0.0603}[i]
 				}
 				if level.photons > 0 {
-					r.Metrics.NoiseVariance = new(0.004)
+					r.Metrics["noise_variance"] = 0.004
 				}
 				r.Item.Solver = json.RawMessage(fmt.Sprintf(`{"noise_std":%g,"steps":5}`, r.Item.Sigma))
 			}))
@@ -62,8 +62,8 @@ func TestNoiseLevelsAreNotPooled(t *testing.T) {
 	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		if mean, known := want[row{r.Sigma.String(), r.Photons}]; !known || r.PSNR.Mean != mean || r.Images != 2 {
-			t.Errorf("σ %s, %g photons: mean %g over %d images, want %g", r.Sigma, r.Photons, r.PSNR.Mean, r.Images, mean)
+		if mean, known := want[row{r.Sigma.String(), r.Photons}]; !known || r.PSNR().Mean != mean || r.Images != 2 {
+			t.Errorf("σ %s, %g photons: mean %g over %d images, want %g", r.Sigma, r.Photons, r.PSNR().Mean, r.Images, mean)
 		}
 	}
 	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {

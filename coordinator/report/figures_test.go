@@ -193,7 +193,7 @@ func TestFiguresOfUnusableResults(t *testing.T) {
 	t.Parallel()
 	nothing := func(r *manifest.Result) { r.Metrics = manifest.Metrics{} }
 	wrong := func(r *manifest.Result) {
-		r.Metrics = manifest.Metrics{PSNR: new(math.NaN()), Residual: new(math.Inf(1)), BaselinePSNR: new(math.Inf(-1))}
+		r.Metrics = manifest.Metrics{"psnr": math.NaN(), "residual": math.Inf(1), "baseline_psnr": math.Inf(-1)}
 		r.Seconds = math.NaN()
 	}
 	for name, results := range map[string][]manifest.Result{

@@ -51,7 +51,7 @@ func drawCampaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
 			r := reporttest.Result(t, task, "ddiff", name, 0,
 				reporttest.Scored(23+float64(ni)*1.3+float64(ti)*0.4, 21.5+float64(ti)*0.3, 0.71+0.02*float64(ni), 0.0031-0.001*float64(ni)))
 			if task == "phase_retrieval" {
-				r.Metrics.BaselinePSNR = nil
+				delete(r.Metrics, "baseline_psnr")
 			}
 			reporttest.Illustrate(t, store, &r, ti*10+ni)
 			results = append(results, r)
@@ -64,7 +64,7 @@ func drawCampaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
 	}
 	blind := reporttest.Result(t, "motion_deblur", "ddiff", "telescope.npy", 0, func(r *manifest.Result) {
 		r.Item.Image, r.Item.Measurement = nil, &manifest.Source{Path: "telescope.npy", SHA256: strings.Repeat("cd", 32)}
-		r.Metrics = manifest.Metrics{Residual: new(0.0012)}
+		r.Metrics = manifest.Metrics{"residual": 0.0012}
 	})
 	reporttest.Illustrate(t, store, &blind, 200)
 	return append(results, blind,

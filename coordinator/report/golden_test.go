@@ -104,7 +104,7 @@ func sweepCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest
 func runsCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
 	results := manyRuns(t, store, 4, 3)
 	for i := range results {
-		results[i].Metrics.PSNR = new(20 + float64(i*5%7))
+		results[i].Metrics["psnr"] = 20 + float64(i*5%7)
 	}
 	for i := range 7 {
 		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("single %d", i), 0, reporttest.Scored(25-float64(i), 20, 0.9, 0.002))

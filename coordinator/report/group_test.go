@@ -28,11 +28,11 @@ func TestSweepsAreNotPooled(t *testing.T) {
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		got = append(got, strings.ReplaceAll(texts(shown.Lines[i][:shown.Labels]), " ", " | "))
-		if r.Images != 2 || r.PSNR.N != 2 {
-			t.Errorf("row %v: %d images, n = %d, want 2", got[i], r.Images, r.PSNR.N)
+		if r.Images != 2 || r.PSNR().N != 2 {
+			t.Errorf("row %v: %d images, n = %d, want 2", got[i], r.Images, r.PSNR().N)
 		}
 		// The PSNR of the images differ by 1: s = 0.70710678, half = 12.7062047 * s / sqrt(2).
-		if h := statistic.Value(r.PSNR.HalfWidth); !(math.Abs(h-6.35310237) <= 1e-7) {
+		if h := statistic.Value(r.PSNR().HalfWidth); !(math.Abs(h-6.35310237) <= 1e-7) {
 			t.Errorf("row %v: half-width %g, want that of two images", got[i], h)
 		}
 	}
@@ -70,9 +70,9 @@ func TestOneImageIsOneCluster(t *testing.T) {
 	}
 	r := summaryOf(t, results, selection.First).Rows[0]
 	want := statistic.ClusterMean([]float64{20, 21, 22, 23}, []uint64{1, 1, 1, 2})
-	if r.Images != 2 || r.Measurements != 4 || r.PSNR.N != 2 || r.PSNR.Measurements != 4 || *r.PSNR.HalfWidth != *want.HalfWidth {
+	if r.Images != 2 || r.Measurements != 4 || r.PSNR().N != 2 || r.PSNR().Measurements != 4 || *r.PSNR().HalfWidth != *want.HalfWidth {
 		t.Errorf("%d images, %d measurements, PSNR %+v ± %g, want n = 2 ± %g",
-			r.Images, r.Measurements, r.PSNR, statistic.Value(r.PSNR.HalfWidth), *want.HalfWidth)
+			r.Images, r.Measurements, r.PSNR(), statistic.Value(r.PSNR().HalfWidth), *want.HalfWidth)
 	}
 }
 
@@ -101,8 +101,8 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 		t.Errorf("%d and %d items", want.Items, got.Items)
 	}
 	for i, r := range got.Rows {
-		if w := want.Rows[i]; r.Measurements != 3 || r.PSNR.Mean != w.PSNR.Mean || *r.PSNR.HalfWidth != *w.PSNR.HalfWidth || r.PSNR.Measurements != 0 {
-			t.Errorf("%s: %d measurements, PSNR %+v; without the second name %+v", r.Method, r.Measurements, r.PSNR, w.PSNR)
+		if w := want.Rows[i]; r.Measurements != 3 || r.PSNR().Mean != w.PSNR().Mean || *r.PSNR().HalfWidth != *w.PSNR().HalfWidth || r.PSNR().Measurements != 0 {
+			t.Errorf("%s: %d measurements, PSNR %+v; without the second name %+v", r.Method, r.Measurements, r.PSNR(), w.PSNR())
 		}
 	}
 	if c, w := got.Comparisons[0], want.Comparisons[0]; c.Difference.Mean != w.Difference.Mean || c.Difference.N != 3 || c.Refused != "" {

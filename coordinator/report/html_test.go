@@ -187,10 +187,10 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 	for i := range out {
 		out[i].Outcome = manifest.OutcomeDone
 		out[i].Item.Task, out[i].Item.Name = task, fmt.Sprintf("%s-%d", task, i)
+		out[i].Metrics = manifest.Metrics{"residual": float64(i)}
 		if psnr != nil {
-			out[i].Metrics.PSNR = new(psnr(i))
+			out[i].Metrics["psnr"] = psnr(i)
 		}
-		out[i].Metrics.Residual = new(float64(i))
 	}
 	return out
 }
@@ -238,7 +238,7 @@ func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing
 	t.Helper()
 	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
-	l := page.NewListing(summaryOf(t, results, selection.First), set.Columns.Extra, limit)
+	l := page.NewListing(summaryOf(t, results, selection.First), set.Columns.Names(), limit)
 	for _, e := range set.Entries {
 		l.Add(e)
 	}

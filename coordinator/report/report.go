@@ -61,7 +61,7 @@ func Write(ctx context.Context, store result.Files, campaign Campaign, results i
 func write(ctx context.Context, store result.Files, campaign Campaign, set *entry.Set) (summary aggregate.Summary, lost []error, err error) {
 	summary = aggregate.SummarizeEntries(set, campaign.Tasks, campaign.Tunings)
 	shown := page.NewGallery(set.Entries, page.MaxItems)
-	list := page.NewListing(summary, set.Columns.Extra, page.MaxListed)
+	list := page.NewListing(summary, set.Columns.Names(), page.MaxListed)
 	for _, e := range set.Entries {
 		list.Add(e)
 	}

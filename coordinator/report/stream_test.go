@@ -69,8 +69,8 @@ func TestMemoryOfWrite(t *testing.T) {
 	if lines := bytes.Count(store.Files[KeyCSV], []byte("\n")); lines != 2*images+1 {
 		t.Errorf("%s has %d lines, want %d", KeyCSV, lines, 2*images+1)
 	}
-	if s.Items != 2*images || s.Failed != images/500 || s.Rows[1].PSNR.N != images-images/1000 {
-		t.Errorf("%d items, %d failed, %d PSNR", s.Items, s.Failed, s.Rows[1].PSNR.N)
+	if s.Items != 2*images || s.Failed != images/500 || s.Rows[1].PSNR().N != images-images/1000 {
+		t.Errorf("%d items, %d failed, %d PSNR", s.Items, s.Failed, s.Rows[1].PSNR().N)
 	}
 	// The methods differ by 1 dB on each image.
 	if d := s.Comparisons[0].Difference; d.N != images-images/1000 || !(d.Mean <= -1+1e-9) || !(d.Mean >= -1-1e-9) || s.Comparisons[0].LeftOut != images/1000 {

@@ -186,7 +186,7 @@ func (s *scorer) item(ctx context.Context, r *manifest.Result, missing []int) er
 		file := s.Metrics[i].restored()
 		v, err := s.Metrics[i].Compare(ctx, pictures[manifest.FileTruth], pictures[file])
 		switch {
-		case errors.Is(err, metric.ErrTooSmall), errors.Is(err, metric.ErrUndefined):
+		case metric.Inapplicable(err):
 			row.Reason = err.Error()
 		case errors.Is(err, metric.ErrShape), errors.Is(err, raster.ErrNotFinite):
 			s.wrong(manifest.ItemKey(r.Item.ID, file), err, []int{i})
@@ -262,8 +262,8 @@ func (s *scorer) store(ctx context.Context, r *manifest.Result, i int, row manif
 		s.counts[i].Skipped++
 	} else {
 		s.counts[i].Scored++
-		if own := solved(r, s.Metrics[i].Head.Metric); own != nil && !s.Metrics[i].Unclipped {
-			s.counts[i].deviate(math.Abs(*own - *row.Value))
+		if own := r.Metrics.Of(metric.NameOf(s.Metrics[i].Head.Metric)); !math.IsNaN(own) && !s.Metrics[i].Unclipped {
+			s.counts[i].deviate(math.Abs(own - *row.Value))
 		}
 	}
 	if len(s.parts[i].rows) < cmp.Or(s.PartSize, partSize) {

@@ -71,8 +71,7 @@ func (o *output) add(i int, level uint8, truth bool) (id string) {
 		},
 	}
 	must(o.t, r.Item.Identify())
-	psnr := 40.0
-	r.Metrics.PSNR = &psnr
+	r.Metrics = manifest.Metrics{"psnr": 40}
 	pictures := map[string]uint8{manifest.FileRestored: level}
 	if truth {
 		pictures[manifest.FileTruth] = 100

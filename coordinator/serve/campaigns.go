@@ -17,6 +17,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // order has the settings of a submission as query parameters, and the campaign file.
@@ -232,13 +233,16 @@ func (s *Server) addFleet() {
 	add(s, api.Viewer, http.MethodGet, "/methods", "List the methods with their parameters, as ddiff methods --json", func(context.Context, *none) (json.RawMessage, error) {
 		return s.cfg.Methods, nil
 	})
+	add(s, api.Viewer, http.MethodGet, "/metrics", "List the metrics", func(context.Context, *none) (metric.Set, error) {
+		return metric.Builtin(), nil
+	})
 }
 
 func (s *Server) addCompare() {
 	add(s, api.Viewer, http.MethodGet, "/compare", "Compare two campaigns, paired by measurement, as ddiff compare --json", func(ctx context.Context, in *struct {
 		A      string `query:"a" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of a campaign"`
 		B      string `query:"b" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of the other campaign"`
-		Metric string `query:"metric" default:"psnr" enum:"psnr,ssim,psnr_y,haarpsi,residual"`
+		Metric string `query:"metric" default:"psnr" maxLength:"64" pattern:"^[a-z0-9_]+$" doc:"Name of GET /metrics, or of a metric that ddiff score computed"`
 	},
 	) (json.RawMessage, error) {
 		a, err := s.cfg.Backend.Output(ctx, in.A)
@@ -253,7 +257,7 @@ func (s *Server) addCompare() {
 			return nil, err
 		}
 		versus, err := comparison.Compare(result.Results(ctx, []result.Output{a}), result.Results(ctx, []result.Output{b}), nil, selection.First, in.Metric)
-		if errors.Is(err, comparison.ErrNotComparable) {
+		if errors.Is(err, comparison.ErrNotComparable) || errors.Is(err, result.ErrVersions) {
 			return nil, api.NewError(api.ErrInvalid, err.Error())
 		}
 		if err != nil {

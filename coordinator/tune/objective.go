@@ -1,22 +1,20 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"ddiff/coordinator/report/selection"
+	"ddiff/restore/metric"
 )
 
-// Objective is the figure by which settings are chosen.
+// Objective is the figure by which settings are chosen: the name of a metric of [metric.Builtin] that compares with the truth, or a constant.
 type Objective string
 
-// The objectives. The first three need the truth.
+// The objectives that need no truth.
 const (
-	ObjectivePSNR    Objective = "psnr"
-	ObjectiveSSIM    Objective = "ssim"
-	ObjectiveHaarPSI Objective = "haarpsi"
 	// ObjectiveMinMisfit is the smallest mean square residual. It prefers settings that fit the noise.
 	ObjectiveMinMisfit Objective = "min_misfit"
 	// ObjectiveClosestToNoise is the mean square residual closest to its expectation.
@@ -25,36 +23,35 @@ const (
 
 // Objectives returns all objectives, the default first.
 func Objectives() []Objective {
-	return []Objective{ObjectivePSNR, ObjectiveSSIM, ObjectiveHaarPSI, ObjectiveMinMisfit, ObjectiveClosestToNoise}
+	var out []Objective
+	for _, m := range metric.Builtin().Comparing() {
+		out = append(out, Objective(m.Name))
+	}
+	return append(out, ObjectiveMinMisfit, ObjectiveClosestToNoise)
 }
 
-// ParseObjective parses a name; the empty name is psnr.
+// ParseObjective parses a name; the empty name is the default.
 func ParseObjective(name string) (Objective, error) {
-	if name == "" {
-		return ObjectivePSNR, nil
+	all := Objectives()
+	o := cmp.Or(Objective(name), all[0])
+	if !slices.Contains(all, o) {
+		var names []string
+		for _, o := range all {
+			names = append(names, string(o))
+		}
+		return "", fmt.Errorf("objective %q is none of %s", name, strings.Join(names, ", "))
 	}
-	if o := Objective(name); slices.Contains(Objectives(), o) {
-		return o, nil
-	}
-	var names []string
-	for _, o := range Objectives() {
-		names = append(names, string(o))
-	}
-	return "", fmt.Errorf("objective %q is none of %s", name, strings.Join(names, ", "))
+	return o, nil
 }
 
 // Merit returns the value of a measurement by the objective; higher is better. For min_misfit it is sigma^2 minus the mean
 // square residual, for closest_to_noise the negative distance of the two.
 func (o Objective) Merit(s selection.Scores) float64 {
 	switch o {
-	case ObjectiveSSIM:
-		return s.SSIM
-	case ObjectiveHaarPSI:
-		return s.HaarPSI
 	case ObjectiveMinMisfit:
-		return -s.Residual
+		return -s.Of(metric.NameResidual)
 	case ObjectiveClosestToNoise:
-		return -math.Abs(s.Residual)
+		o = metric.NameResidual
 	}
-	return s.PSNR
+	return metric.Describe(string(o)).Merit(s.Of(string(o)))
 }

@@ -46,7 +46,7 @@ func commands(t *testing.T, document string) []string {
 		// TestDocumentedCampaigns reads YAML, TestRecipes Go, make programs-test and make api-test Python; the others are pictures, formulas and files.
 		switch language := block[1]; {
 		case language == "sh":
-		case slices.Contains([]string{"yaml", "mermaid", "bibtex"}, language), language == "go" && slices.Contains([]string{"docs/new-method.md", "docs/new-task.md"}, document),
+		case slices.Contains([]string{"yaml", "mermaid", "bibtex"}, language), language == "go" && slices.Contains([]string{"docs/new-method.md", "docs/new-task.md", "docs/new-metric.md"}, document),
 			language == "python" && slices.Contains([]string{"docs/scripting.md", "docs/api.md"}, document),
 			(language == "" || language == "text") && !regexp.MustCompile(`(?m)^(ddiff|make) `).MatchString(block[2]):
 			continue

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"go/format"
 	"os"
@@ -9,12 +10,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestRecipes adds the code of docs/new-method.md and docs/new-task.md to a copy of the repository, where the rules on packages hold then. With its
-// defaults, the method restores a picture better than the degraded one, and so does a method that knows nothing of the task.
+// TestRecipes adds the code of docs/new-method.md, docs/new-task.md and docs/new-metric.md to a copy of the repository, where the rules on packages hold
+// then. With its defaults, the method restores a picture better than the degraded one, and so does a method that knows nothing of the task. Results,
+// tables, pages and comparisons have the metric.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -24,11 +27,11 @@ func TestRecipes(t *testing.T) {
 	for _, name := range tracked(t, ".", ":!examples", ":!priors") {
 		write(t, dir, name, read(t, name))
 	}
-	method, task := addRecipe(t, dir, "docs/new-method.md"), addRecipe(t, dir, "docs/new-task.md")
+	method, task, metric := addRecipe(t, dir, "docs/new-method.md"), addRecipe(t, dir, "docs/new-task.md"), addRecipe(t, dir, "docs/new-metric.md")
 	program := filepath.Join(dir, "bin", "ddiff")
 	for _, c := range []string{
 		"git init -q", "git add .", "go build -buildvcs=false -o " + program + " ./cmd/ddiff",
-		"go vet ./restore/method ./restore/operator", "go test ./internal/repository/size",
+		"go vet ./restore/method ./restore/operator ./restore/metric", "go test ./internal/repository/size",
 	} {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", c)
 		cmd.Dir = dir
@@ -43,14 +46,40 @@ func TestRecipes(t *testing.T) {
 		t.Errorf("ddiff tasks does not show the task:\n%s", out)
 	}
 	// The network once in each of four steps. A twice in each of five iterations, with the Jacobian, and for the curve.
-	if got := restoreOne(t, program, append(method, "--size", "32", "--steps", "4")); got.Cost.Network != 4 || got.Cost.Operator != 44 {
+	if got := restoreOne(t, program, t.TempDir(), append(method, "--size", "32", "--steps", "4")); got.Cost.Network != 4 || got.Cost.Operator != 44 {
 		t.Errorf("cost %+v, want 4 evaluations and 44 calls of the operator", got.Cost)
 	}
 	for _, command := range [][]string{method, task} {
-		if m := restoreOne(t, program, append(command, "--size", "64")).Metrics; !(m.PSNR > m.Degraded) {
+		if m := restoreOne(t, program, t.TempDir(), append(command, "--size", "64")).Metrics; !(m.PSNR > m.Degraded) {
 			t.Errorf("%s: the restoration has %.2f dB, the degraded image %.2f dB", command, m.PSNR, m.Degraded)
 		}
 	}
+	out := t.TempDir()
+	mae := restoreOne(t, program, out, append(metric, "--size", "32", "--steps", "4")).Metrics.MAE
+	if !(mae > 0 && mae < 1) {
+		t.Errorf("the mean absolute difference is %g", mae)
+	}
+	has := func(what, text, pattern string) {
+		if !regexp.MustCompile(pattern).MatchString(text) {
+			t.Errorf("%s lacks %s:\n%.3000s", what, pattern, text)
+		}
+	}
+	file := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(out, name))
+		must(t, err)
+		return string(data)
+	}
+	table, err := csv.NewReader(strings.NewReader(file("results.csv"))).ReadAll()
+	must(t, err)
+	column := slices.Index(table[0], "mae")
+	if column < 0 || len(table) != 2 || table[1][column] != strconv.FormatFloat(mae, 'g', 6, 64) {
+		t.Errorf("results.csv lacks the mean absolute difference %g:\n%s", mae, table)
+	}
+	has("summary.md", file("summary.md"), `\| MAE \|`)
+	has("index.html", file("index.html"), `"mae":\[0\.\d`)
+	has("ddiff compare", run(t, program, "compare", out, out, "--metric", "mae"), `MAE`)
+	has("ddiff score", run(t, program, "score", out, "--metric", "mae"), `metric=mae@1:png items=1 scored=1`)
+	has("ddiff tune", run(t, program, "tune", "--help"), `haarpsi, mae, `)
 }
 
 // addRecipe adds the file and the line of a page to the repository in dir, and returns the arguments of the page's command. The file has
@@ -96,14 +125,14 @@ type methodResult struct {
 	Cost    struct{ Network, Operator int }
 	Metrics struct {
 		PSNR     float64
+		MAE      float64
 		Degraded float64 `json:"baseline_psnr"`
 	}
 }
 
-// restoreOne runs a command for one image, and returns its result.
-func restoreOne(t *testing.T, program string, command []string) (got methodResult) {
+// restoreOne runs a command for one image into dir, and returns its result.
+func restoreOne(t *testing.T, program, dir string, command []string) (got methodResult) {
 	t.Helper()
-	dir := t.TempDir()
 	out := run(t, program, slices.Concat(command, []string{"--limit", "1", "--out", dir})...)
 	results, err := filepath.Glob(filepath.Join(dir, "items", "*", "result.json"))
 	if err != nil || len(results) != 1 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,23 +29,24 @@ const (
 	OutcomeDead Outcome = "dead"
 )
 
-// Metrics holds the scores of one item. Nil: undefined, as without a ground truth.
-type Metrics struct {
-	// PSNR in dB on [0, 1], metric id "psnr@1".
-	PSNR *float64 `json:"psnr,omitempty"`
-	// SSIM, metric id "ssim@1".
-	SSIM *float64 `json:"ssim,omitempty"`
-	// PSNRLuma in dB on the luma, metric id "psnr_y@1"; HaarPSI in [0, 1], metric id "haarpsi@1".
-	PSNRLuma *float64 `json:"psnr_y,omitempty"`
-	HaarPSI  *float64 `json:"haarpsi,omitempty"`
-	// Residual is mean((y - A(x))^2) - NoiseVariance, over the observed entries of y, metric id "residual@2".
-	Residual *float64 `json:"residual,omitempty"`
-	// NoiseVariance is the mean variance of the noise, estimated from y, of an item with photons. Nil without photons: it is sigma^2.
-	NoiseVariance *float64 `json:"noise_variance,omitempty"`
-	// BaselinePSNR and BaselineSSIM score the degraded image itself (bicubic enlargement for
-	// super-resolution). Nil if y is not an image.
-	BaselinePSNR *float64 `json:"baseline_psnr,omitempty"`
-	BaselineSSIM *float64 `json:"baseline_ssim,omitempty"`
+// Metrics holds the scores of one item by the names of the metrics, those of the degraded image with baseline_ before them, and [NoiseVariance]. An
+// undefined one is absent, as those of a comparison without a ground truth.
+type Metrics map[string]float64
+
+// NoiseVariance is the mean variance of the noise, estimated from y, of an item with photons. Without photons it is absent: it is sigma^2.
+const NoiseVariance = "noise_variance"
+
+// Of returns a score, NaN if it is undefined.
+func (m Metrics) Of(name string) float64 {
+	if v, ok := m[name]; ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// Has reports whether the scores are defined.
+func (m Metrics) Has(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return math.IsNaN(m.Of(name)) })
 }
 
 // Runtime records the computing environment of a result.
@@ -79,7 +81,7 @@ type Result struct {
 	// Reason is one line that explains an Outcome other than done.
 	Reason string `json:"reason,omitempty"`
 
-	Metrics Metrics `json:"metrics"`
+	Metrics Metrics `json:"metrics,omitempty"`
 	// Warnings are reasons to doubt a result that is done.
 	Warnings []Warning `json:"warnings,omitempty"`
 	// MetricIDs maps the name of a metric to its versioned id.

@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore"
 	"ddiff/restore/item"
+	"ddiff/restore/metric"
 	"ddiff/restore/raster"
 )
 
@@ -39,7 +40,7 @@ type Doubt struct {
 // Doubt looks at a scored restoration of a stored picture. It returns nil for one that explains its measurement and is no rougher than pictures are, and
 // where nothing is known: few steps, a measurement that is no picture, or noise that is not white. last is the doubt that led to this restoration, nil for none.
 func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
-	if j.Item.Measurement == nil || j.Op.NotPicture || j.Op.Coloured || m.Residual == nil {
+	if j.Item.Measurement == nil || j.Op.NotPicture || j.Op.Coloured || !m.Has(metric.NameResidual) {
 		return nil
 	}
 	if p, err := e.Preset(j.Plan, j.Item.Preset, j.noise().Level()); err == nil && float64(j.Plan.Solver.Steps) < fewSteps*float64(p.Steps) {
@@ -50,7 +51,7 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 	if variance == 0 {
 		return nil
 	}
-	ratio := *m.Residual/variance + 1
+	ratio := m[metric.NameResidual]/variance + 1
 	raise := func(text string) *Doubt {
 		factor := max(leastRaise, math.Sqrt(ratio))
 		sigma := math.Sqrt(j.Item.Sigma*j.Item.Sigma + (factor*factor-1)*variance)

@@ -14,7 +14,10 @@ import (
 // has them. The caller sets batch, runtime and what else the passport records before.
 func (j *Job) Record(res *item.Result, m item.Metrics, files []Artifact) ([]byte, error) {
 	res.Metrics, res.Warnings, res.Steps = m, j.Warnings, j.Plan.Solver.Steps
-	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
+	res.MetricIDs = map[string]string{}
+	for _, d := range metric.Builtin() {
+		res.MetricIDs[d.Name] = d.ID()
+	}
 	res.Artifacts = map[string]string{}
 	for _, f := range files {
 		res.Artifacts[f.Name] = regular.SHA256(f.Data)

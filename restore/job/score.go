@@ -6,70 +6,40 @@ import (
 
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
-	"ddiff/restore/raster"
 )
 
-// Score computes the item's metrics.
+// Score computes the metrics that apply to the item.
 func (j *Job) Score() (item.Metrics, error) {
-	var m item.Metrics
 	observed := func(v []float32) []float32 { return j.Op.Observed(v, j.Problem.Draw) }
-	seen := observed(j.Problem.Y)
+	seen, applied := observed(j.Problem.Y), observed(j.applied)
 	variance := j.noise().Variance(seen)
-	residual, err := metric.Residual(seen, observed(j.applied), variance)
-	if err != nil {
-		return m, fmt.Errorf("score residual: %w", err)
-	}
-	m.Residual = &residual
+	scores, failed := item.Metrics{}, error(nil)
 	if j.Item.Photons > 0 {
-		m.NoiseVariance = &variance
+		scores[item.NoiseVariance] = variance
 	}
-	if j.truth == nil {
-		return m, nil
-	}
-	if m.PSNR, m.SSIM, err = compare(j.truth, j.Restored()); err != nil {
-		return m, err
-	}
-	if m.PSNRLuma, m.HaarPSI, err = perceptual(j.truth, j.Restored()); err != nil {
-		return m, err
-	}
-	if j.baseline = j.Op.Baseline(j.Problem.Y); j.baseline != nil {
-		if m.BaselinePSNR, m.BaselineSSIM, err = compare(j.truth, j.baseline); err != nil {
-			return m, err
+	enter := func(name string) func(score float64, err error) {
+		return func(score float64, err error) {
+			switch {
+			case err == nil:
+				scores[name] = score
+			case !metric.Inapplicable(err):
+				failed = errors.Join(failed, fmt.Errorf("score %s: %w", name, err))
+			}
 		}
 	}
-	return m, nil
-}
-
-// compare returns PSNR and SSIM of an image. SSIM is nil when the image is smaller than the window of the metric.
-func compare(truth, other *raster.Image) (psnr, ssim *float64, err error) {
-	p, err := metric.PSNR(truth, other)
-	if err != nil {
-		return nil, nil, fmt.Errorf("score PSNR: %w", err)
+	if j.truth != nil {
+		j.baseline = j.Op.Baseline(j.Problem.Y)
 	}
-	s, err := metric.SSIM(truth, other)
-	if errors.Is(err, metric.ErrTooSmall) {
-		return &p, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("score SSIM: %w", err)
-	}
-	return &p, &s, nil
-}
-
-// perceptual returns the PSNR of the luma and HaarPSI. Each is nil for an image to which the metric does not apply.
-func perceptual(truth, other *raster.Image) (luma, haarPSI *float64, err error) {
-	for _, m := range []struct {
-		name  string
-		score func(x, y *raster.Image) (float64, error)
-		into  **float64
-	}{{"PSNR of the luma", metric.PSNRLuma, &luma}, {"HaarPSI", metric.HaarPSI, &haarPSI}} {
-		v, err := m.score(truth, other)
+	for _, m := range metric.Builtin() {
 		switch {
-		case err == nil:
-			*m.into = &v
-		case !errors.Is(err, metric.ErrTooSmall) && !errors.Is(err, metric.ErrShape):
-			return nil, nil, fmt.Errorf("score %s: %w", m.name, err)
+		case m.Misfit != nil:
+			enter(m.Name)(m.Misfit(seen, applied, variance))
+		case j.truth != nil:
+			enter(m.Name)(m.Compare(j.truth, j.Restored()))
+			if m.Degraded && j.baseline != nil {
+				enter(metric.Degraded(m.Name))(m.Compare(j.truth, j.baseline))
+			}
 		}
 	}
-	return luma, haarPSI, nil
+	return scores, failed
 }

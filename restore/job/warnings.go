@@ -88,14 +88,15 @@ func (j *Job) warn(code, text string) {
 func (j *Job) warnResidual(m item.Metrics, found float64) *item.Warning {
 	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
 	variance, name := j.noise().Variance(seen), "sigma²"
-	if m.Residual == nil || variance == 0 {
+	residual := m.Of(metric.NameResidual)
+	if math.IsNaN(residual) || variance == 0 {
 		return nil
 	}
 	if j.Item.Photons > 0 {
 		name = "the variance of the noise"
 	}
 	entries := j.independentEntries()
-	ratio, spread := *m.Residual/variance+1, j.noise().Spread(seen)*math.Sqrt(float64(len(seen))/entries)
+	ratio, spread := residual/variance+1, j.noise().Spread(seen)*math.Sqrt(float64(len(seen))/entries)
 	cause := "the restored image does not explain its measurement"
 	switch {
 	case ratio > largestMisfit+spreads*spread:
@@ -212,10 +213,11 @@ func (j *Job) independentEntries() float64 {
 }
 
 func warnWorse(m item.Metrics) *item.Warning {
-	if m.PSNR == nil || m.BaselinePSNR == nil || *m.PSNR >= *m.BaselinePSNR {
+	psnr, degraded := m.Of(metric.NamePSNR), m.Of(metric.Degraded(metric.NamePSNR))
+	if !(psnr < degraded) { // or undefined
 		return nil
 	}
-	return &item.Warning{Code: item.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", *m.PSNR, *m.BaselinePSNR)}
+	return &item.Warning{Code: item.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", psnr, degraded)}
 }
 
 // warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as

@@ -7,10 +7,12 @@ import (
 	"ddiff/restore/raster"
 )
 
-// HaarPSIID is the id of [HaarPSI]. Version 1: Reisenhofer et al., A Haar wavelet-based perceptual similarity index for image
+// Version 1: Reisenhofer et al., A Haar wavelet-based perceptual similarity index for image
 // quality assessment (2018), with c = 30 and alpha = 4.2, as piq computes it: images clipped to [-1, 1] and mapped to
 // [0, 255], YIQ, averages over blocks of 2x2, three scales.
-const HaarPSIID = "haarpsi@1"
+func haarPSI() Metric {
+	return Metric{Name: "haarpsi", Version: "1", Title: "HaarPSI", Decimals: 3, Better: Higher, Minimum: haarMinimum, Compare: compareHaar}
+}
 
 const (
 	haarC      = 30
@@ -25,15 +27,15 @@ const (
 // yiq are the rows of the conversion from RGB to YIQ.
 var yiq = [3][3]float64{{0.299, 0.587, 0.114}, {0.5959, -0.2746, -0.3213}, {0.2115, -0.5227, 0.3112}}
 
-// HaarPSI returns the Haar wavelet-based perceptual similarity index of two images of equal shape with 1 or 3 channels, in
+// compareHaar returns the Haar wavelet-based perceptual similarity index of two images of equal shape with 1 or 3 channels, in
 // [0, 1]; identical images have 1. It is symmetric and needs no weights. Errors are [ErrShape], [ErrTooSmall] below 16 pixels
 // and [raster.ErrNotFinite].
-func HaarPSI(x, y *raster.Image) (float64, error) {
+func compareHaar(x, y *raster.Image) (float64, error) {
 	if err := checkPair(x, y); err != nil {
 		return 0, fmt.Errorf("haarpsi: %w", err)
 	}
 	if x.Channels != 1 && x.Channels != 3 {
-		return 0, fmt.Errorf("haarpsi: image of %d channels, must be 1 or 3: %w", x.Channels, ErrShape)
+		return 0, fmt.Errorf("haarpsi: image of %d channels, must be 1 or 3: %w", x.Channels, ErrUndefined)
 	}
 	if min(x.Height, x.Width) < haarMinimum {
 		return 0, fmt.Errorf("haarpsi: image of %dx%d pixels, must be at least %dx%d: %w", x.Width, x.Height, haarMinimum, haarMinimum, ErrTooSmall)

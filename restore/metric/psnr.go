@@ -7,9 +7,11 @@ import (
 	"ddiff/restore/raster"
 )
 
-// PSNRID is the id of [PSNR]. Version 1: both images clipped to [-1, 1] and mapped to [0, 1], all channels together,
+// Version 1: both images clipped to [-1, 1] and mapped to [0, 1], all channels together,
 // -10 log10(mse + 1e-8), in dB. The constant is piq's; it limits the score to 80 dB, the score of identical images.
-const PSNRID = "psnr@1"
+func psnr() Metric {
+	return Metric{Name: NamePSNR, Version: "1", Title: "PSNR", Unit: "dB", Decimals: 2, Better: Higher, Main: true, Degraded: true, Compare: PSNR}
+}
 
 // PSNR returns the peak signal-to-noise ratio of two images of equal shape, in dB. It is symmetric. Errors are
 // [ErrShape] and [raster.ErrNotFinite].
@@ -25,38 +27,6 @@ func PSNR(x, y *raster.Image) (float64, error) {
 		sum += squares(b[:n])
 	}
 	return decibels(sum, len(x.Pix)), nil
-}
-
-// LumaID is the id of [PSNRLuma]. Version 1: as [PSNR], on 0.299 R + 0.587 G + 0.114 B.
-const LumaID = "psnr_y@1"
-
-// PSNRLuma returns the peak signal-to-noise ratio of the luma of two images of equal shape with 1 or 3 channels, in dB. It is
-// symmetric. Errors are [ErrShape] and [raster.ErrNotFinite].
-func PSNRLuma(x, y *raster.Image) (float64, error) {
-	if err := checkPair(x, y); err != nil {
-		return 0, fmt.Errorf("psnr_y: %w", err)
-	}
-	switch x.Channels {
-	case 1:
-		return PSNR(x, y)
-	case 3:
-	default:
-		return 0, fmt.Errorf("psnr_y: image of %d channels, must be 1 or 3: %w", x.Channels, ErrShape)
-	}
-	sum, size := 0.0, x.Height*x.Width
-	var a [block]float32
-	var b [3][block]float32
-	for at := 0; at < size; at += block {
-		n := min(block, size-at)
-		for c := range b {
-			halves(a[:], b[c][:], x.Plane(c)[at:][:n], y.Plane(c)[at:])
-		}
-		for i := range n {
-			b[0][i] = float32(yiq[0][0]*float64(b[0][i]) + yiq[0][1]*float64(b[1][i]) + yiq[0][2]*float64(b[2][i]))
-		}
-		sum += squares(b[0][:n])
-	}
-	return decibels(sum, size), nil
 }
 
 // block is the number of values of an image that are compared together.

@@ -9,13 +9,23 @@ import (
 	"ddiff/restore/raster"
 )
 
-// ReferenceRangeID is the id of [PSNRReferenceRange].
-const ReferenceRangeID = "psnr@reference_range"
+// Unclipped lists the versions of metrics that compare images which are neither clipped nor rounded. Workers do not compute them.
+func Unclipped() Set {
+	return Set{
+		{Name: NamePSNR, Version: "reference_range", Compare: psnrReferenceRange},
+		{Name: NameSSIM, Version: "window5", Minimum: uniformSize, Compare: ssimWindow5},
+	}
+}
 
-// PSNRReferenceRange returns the peak signal-to-noise ratio of an image in dB as scikit-image computes it with the range of the reference:
+// IsUnclipped reports whether the metric with a versioned id compares images that are not clipped.
+func IsUnclipped(id string) bool {
+	return strings.Contains(id, unclippedVersion+":") || slices.ContainsFunc(Unclipped(), func(m Metric) bool { return m.ID() == id })
+}
+
+// psnrReferenceRange returns the peak signal-to-noise ratio of an image in dB as scikit-image computes it with the range of the reference:
 // 10 log10(range²/mse), over all channels, without clipping. range is the difference of the largest and the smallest value of the
 // reference. Errors are [ErrShape], [raster.ErrNotFinite], and [ErrUndefined] for equal images and for a reference of one value.
-func PSNRReferenceRange(reference, x *raster.Image) (float64, error) {
+func psnrReferenceRange(reference, x *raster.Image) (float64, error) {
 	span, err := valueRange(reference, x)
 	if err != nil {
 		return 0, fmt.Errorf("psnr: %w", err)
@@ -31,24 +41,16 @@ func PSNRReferenceRange(reference, x *raster.Image) (float64, error) {
 	return 10 * math.Log10(span*span*float64(len(x.Pix))/sum), nil
 }
 
-// Window5ID is the id of [SSIMWindow5].
-const Window5ID = "ssim@window5"
-
-// Unclipped reports whether the metric with a versioned id compares images that are not clipped.
-func Unclipped(id string) bool {
-	return id == ReferenceRangeID || id == Window5ID || strings.Contains(id, unclippedVersion+":")
-}
-
 const (
 	uniformSize = 5
 	uniformArea = uniformSize * uniformSize
 )
 
-// SSIMWindow5 returns the structural similarity of an image as scikit-image computes it with a window of 5 pixels and the range of the
+// ssimWindow5 returns the structural similarity of an image as scikit-image computes it with a window of 5 pixels and the range of the
 // reference, without clipping: 5x5 windows of equal weights that lie inside the image, variances and covariance with n − 1, k1 = 0.01, k2 =
-// 0.03; mean over the windows of a channel, then over the channels. Errors are those of [PSNRReferenceRange], but equal images have the
+// 0.03; mean over the windows of a channel, then over the channels. Errors are those of [psnrReferenceRange], but equal images have the
 // score 1, and [ErrTooSmall] below 5 pixels.
-func SSIMWindow5(reference, x *raster.Image) (float64, error) {
+func ssimWindow5(reference, x *raster.Image) (float64, error) {
 	span, err := valueRange(reference, x)
 	if err != nil {
 		return 0, fmt.Errorf("ssim: %w", err)

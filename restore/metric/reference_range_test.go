@@ -43,7 +43,7 @@ func TestAgreesWithScikitImage(t *testing.T) {
 			name           string
 			score          func(x, y *raster.Image) (float64, error)
 			double, single float64
-		}{{"PSNR", PSNRReferenceRange, tt.PSNR, tt.PSNR32}, {"SSIM", SSIMWindow5, tt.SSIM, tt.SSIM32}} {
+		}{{"PSNR", psnrReferenceRange, tt.PSNR, tt.PSNR32}, {"SSIM", ssimWindow5, tt.SSIM, tt.SSIM32}} {
 			got, err := m.score(x, y)
 			if err != nil || !(math.Abs(got-m.double) <= 1e-9) || !(math.Abs(got-m.single) <= 1e-5) {
 				t.Errorf("%s: %s = %.10f, %v; scikit-image has %.10f, in single precision %.10f", tt.Name, m.name, got, err, m.double, m.single)
@@ -60,10 +60,10 @@ func TestReferenceRangeKnown(t *testing.T) {
 		x.Pix[i] = []float32{-1, 0.5, 0}[i%3]
 		y.Pix[i] = x.Pix[i] + 0.15
 	}
-	if got, err := PSNRReferenceRange(x, y); err != nil || !(math.Abs(got-20) <= 1e-5) {
+	if got, err := psnrReferenceRange(x, y); err != nil || !(math.Abs(got-20) <= 1e-5) {
 		t.Errorf("%v dB, %v; want 20", got, err)
 	}
-	if got, err := SSIMWindow5(x, x); err != nil || !(math.Abs(got-1) <= 1e-12) {
+	if got, err := ssimWindow5(x, x); err != nil || !(math.Abs(got-1) <= 1e-12) {
 		t.Errorf("an image with itself: %v, %v", got, err)
 	}
 	broken := raster.New(3, 6, 5)
@@ -79,10 +79,10 @@ func TestReferenceRangeKnown(t *testing.T) {
 		{"NaN", x, broken, raster.ErrNotFinite, raster.ErrNotFinite},
 		{"four columns", raster.Crop(x, 4, 6), raster.Crop(y, 4, 6), nil, ErrTooSmall},
 	} {
-		if _, err := PSNRReferenceRange(tt.x, tt.y); !errors.Is(err, tt.psnr) {
+		if _, err := psnrReferenceRange(tt.x, tt.y); !errors.Is(err, tt.psnr) {
 			t.Errorf("%s: PSNR error %v, want %v", tt.name, err, tt.psnr)
 		}
-		if _, err := SSIMWindow5(tt.x, tt.y); !errors.Is(err, tt.ssim) {
+		if _, err := ssimWindow5(tt.x, tt.y); !errors.Is(err, tt.ssim) {
 			t.Errorf("%s: SSIM error %v, want %v", tt.name, err, tt.ssim)
 		}
 	}

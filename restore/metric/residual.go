@@ -7,9 +7,11 @@ import (
 	"ddiff/restore/raster"
 )
 
-// ResidualID is the id of [Residual]. Version 2: mean((y - A(x))^2) minus the variance of the noise, sigma^2 without photons, over the
-// observed entries of y, in squared units of y, without clipping. Version 1 also counted the dropped pixels of inpainting.
-const ResidualID = "residual@2"
+// Version 2: mean((y - A(x))^2) minus the variance of the noise, sigma^2 without photons, over the
+// observed entries of y, in squared units of y, without clipping.
+func residual() Metric {
+	return Metric{Name: NameResidual, Version: "2", Title: "residual", Decimals: 4, Better: CloserToZero, Main: true, Misfit: Residual}
+}
 
 // Residual compares a measurement y with the measurement ax = A(x) of a restoration x. It is about zero if they differ
 // only by noise of the given mean variance, positive if the restoration does not fit the data, negative if it fits the

@@ -7,11 +7,13 @@ import (
 	"ddiff/restore/raster"
 )
 
-// SSIMID is the id of [SSIM]. Version 1: both images clipped to [-1, 1] and mapped to [0, 1]; averaged over f x f
+// Version 1: both images clipped to [-1, 1] and mapped to [0, 1]; averaged over f x f
 // blocks, f = max(1, round(min(height, width)/256)) with halves to even and incomplete blocks dropped; 11x11 Gaussian
 // window of standard deviation 1.5, valid positions only; k1 = 0.01, k2 = 0.03, data range 1; mean over the positions of
 // a channel, then over the channels.
-const SSIMID = "ssim@1"
+func ssim() Metric {
+	return Metric{Name: NameSSIM, Version: "1", Title: "SSIM", Decimals: 3, Better: Higher, Minimum: windowSize, Main: true, Degraded: true, Compare: SSIM}
+}
 
 const (
 	windowSize  = 11

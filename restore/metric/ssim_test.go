@@ -161,7 +161,7 @@ func TestDefinitions(t *testing.T) {
 					score func(x, y *raster.Image) (float64, error)
 					want  float64
 				}{
-					{"PSNR", PSNR, -10 * math.Log10(mse+1e-8)}, {"PSNRLuma", PSNRLuma, -10 * math.Log10(lumas+1e-8)},
+					{"PSNR", PSNR, -10 * math.Log10(mse+1e-8)}, {"compareLuma", compareLuma, -10 * math.Log10(lumas+1e-8)},
 					{"SSIM", SSIM, plainSSIM(x, y)}, {"HaarPSI", HaarPSI, plainHaarPSI(x, y)},
 				} {
 					got, err := m.score(x, y)

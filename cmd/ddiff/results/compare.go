@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 	"ddiff/storage"
 )
 
@@ -53,7 +55,7 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.metric, "metric", "psnr", "`metric` to compare: psnr, ssim, psnr_y, haarpsi, residual, or one of ddiff score; its versioned id chooses a version")
+	f.StringVar(&o.metric, "metric", metric.NamePSNR, "`metric` to compare: "+strings.Join(metric.Builtin().Names(), ", ")+", or one of ddiff score; its versioned id chooses a version")
 	const usage = "only results of %s with `NAME=VALUE[,VALUE]`; repeatable"
 	f.StringArrayVar(&o.where, "where", nil, fmt.Sprintf(usage, "both sides"))
 	f.StringArrayVar(&o.whereA, "where-a", nil, fmt.Sprintf(usage, "A"))
@@ -77,9 +79,9 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 		return err
 	}
 	defer closeAll()
-	metric := manifest.MetricName(o.metric)
+	name := metric.NameOf(o.metric)
 	var pinned []string
-	if metric != o.metric {
+	if name != o.metric {
 		pinned = []string{o.metric}
 	}
 	versions, err := result.ParseVersions(pinned)
@@ -96,7 +98,7 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 		outputs[i] = opened[i]
 		sides[i] = versions.Select(cli.AtLeastOne(filter.Select(result.Results(ctx, opened[i:i+1])), args[i:i+1]))
 	}
-	v, err := comparison.Compare(sides[0], sides[1], o.catalogue.Operators, rule, metric)
+	v, err := comparison.Compare(sides[0], sides[1], o.catalogue.Operators, rule, name)
 	if errors.Is(err, comparison.ErrNotComparable) {
 		return cli.Usage(fmt.Errorf("compare: %w", err))
 	}

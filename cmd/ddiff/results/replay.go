@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/job"
 	"ddiff/restore/method"
+	"ddiff/restore/metric"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -210,8 +212,8 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 		measurement = "bit-equal"
 	}
 	delta := "none"
-	if was, now := out.passport.Metrics.PSNR, again.Metrics.PSNR; was != nil && now != nil {
-		delta = strconv.FormatFloat(*now-*was, 'g', 3, 64)
+	if change := again.Metrics.Of(metric.NamePSNR) - out.passport.Metrics.Of(metric.NamePSNR); !math.IsNaN(change) {
+		delta = strconv.FormatFloat(change, 'g', 3, 64)
 	}
 	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s\n", verdict, largest, measurement, delta)
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 	"ddiff/restore/raster"
 )
 
@@ -66,13 +67,8 @@ func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored) e
 
 // smallestResidual returns the run with the smallest mean square residual: the rule min_misfit of a report.
 func smallestResidual(runs []restored) restored {
-	residual := func(r restored) float64 {
-		if r.Metrics.Residual == nil {
-			return math.Inf(1)
-		}
-		return *r.Metrics.Residual
-	}
-	return slices.MinFunc(runs, func(a, b restored) int { return cmp.Compare(residual(a), residual(b)) })
+	merit := func(r restored) float64 { return -r.Metrics.Of(metric.NameResidual) } // NaN is the least
+	return slices.MaxFunc(runs, func(a, b restored) int { return cmp.Compare(merit(a), merit(b)) })
 }
 
 // spread returns the mean of images, and deviationScale times the standard deviation of their values in parts of the range from black to white: black

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // keyCampaign is the key of the campaign file with the chosen settings in the output of a tuning.
@@ -46,9 +47,8 @@ type tuneTest struct {
 	// Evaluations is the number of network evaluations that the races spent.
 	Evaluations int `json:"evaluations"`
 
-	PSNR    statistic.Estimate `json:"psnr,omitzero"`
-	SSIM    statistic.Estimate `json:"ssim,omitzero"`
-	HaarPSI statistic.Estimate `json:"haarpsi,omitzero"`
+	// Metrics are the means of the scores by the names of the metrics.
+	Metrics map[string]statistic.Estimate `json:"metrics"`
 	// Objective is the mean of the objective, higher is better.
 	Objective statistic.Estimate `json:"objective,omitzero"`
 	Images    []tunedImage       `json:"images"`
@@ -61,12 +61,9 @@ type tuneTest struct {
 // tunedImage has the figures of one test image.
 type tunedImage struct {
 	tune.Image
-	Fold     int      `json:"fold"`
-	Settings string   `json:"settings"`
-	PSNR     *float64 `json:"psnr,omitempty"`
-	SSIM     *float64 `json:"ssim,omitempty"`
-	HaarPSI  *float64 `json:"haarpsi,omitempty"`
-	Residual *float64 `json:"residual,omitempty"`
+	Fold     int              `json:"fold"`
+	Settings string           `json:"settings"`
+	Metrics  manifest.Metrics `json:"metrics"`
 	merit    float64
 }
 
@@ -129,10 +126,7 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 				if err != nil {
 					return nil, 0, err
 				}
-				image := tunedImage{
-					Image: img, Fold: k + 1, Settings: settings, PSNR: statistic.Optional(figures.PSNR), SSIM: statistic.Optional(figures.SSIM),
-					HaarPSI: statistic.Optional(figures.HaarPSI), Residual: statistic.Optional(figures.Residual), merit: t.objective.Merit(figures),
-				}
+				image := tunedImage{Image: img, Fold: k + 1, Settings: settings, Metrics: figures.Metrics, merit: t.objective.Merit(figures)}
 				for _, r := range t.results[s] {
 					evaluations += r.Evaluations()
 				}
@@ -150,19 +144,20 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 }
 
 func (one *tuneTest) estimate() {
-	over := func(get func(i tunedImage) *float64) statistic.Estimate {
+	over := func(get func(i tunedImage) float64) statistic.Estimate {
 		var values []float64
 		for _, i := range one.Images {
-			if v := get(i); v != nil {
-				values = append(values, *v)
+			if v := get(i); statistic.Defined(v) {
+				values = append(values, v)
 			}
 		}
 		return statistic.Mean(values)
 	}
-	one.PSNR = over(func(i tunedImage) *float64 { return i.PSNR })
-	one.SSIM = over(func(i tunedImage) *float64 { return i.SSIM })
-	one.HaarPSI = over(func(i tunedImage) *float64 { return i.HaarPSI })
-	one.Objective = over(func(i tunedImage) *float64 { return statistic.Optional(i.merit) })
+	one.Metrics = map[string]statistic.Estimate{}
+	for _, name := range metric.Builtin().Names() {
+		one.Metrics[name] = over(func(i tunedImage) float64 { return i.Metrics.Of(name) })
+	}
+	one.Objective = over(func(i tunedImage) float64 { return i.merit })
 }
 
 // variants describes how the chosen settings of each fold differ from the other settings of the contest.

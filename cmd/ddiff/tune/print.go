@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
+	"ddiff/restore/metric"
 	"ddiff/storage"
 )
 
@@ -70,14 +71,20 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 		return json.NewEncoder(w).Encode(o)
 	}
 	out := table.NewWriter(w)
-	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI")
+	fmt.Fprint(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN")
+	for _, m := range metric.Builtin().Comparing() {
+		fmt.Fprint(out, "\t", strings.ToUpper(m.Title), "\t±95%")
+	}
+	fmt.Fprintln(out)
 	for _, one := range o.Tests {
 		chosen := slices.Clone(one.variants)
 		if len(slices.Compact(slices.Clone(chosen))) == 1 {
 			chosen = chosen[:1]
 		}
 		row := []string{one.Task, problemCell(one.Problem), one.Method, strconv.Itoa(one.Cells), strings.Join(chosen, " | "), strconv.Itoa(len(one.Images))}
-		row = append(row, table.Mean(one.PSNR, 2, "-"), table.Half(one.PSNR, 2, "-"), table.Mean(one.SSIM, 3, "-"), table.Mean(one.HaarPSI, 3, "-"))
+		for _, m := range metric.Builtin().Comparing() {
+			row = append(row, table.Mean(one.Metrics[m.Name], m.Decimals, "-"), table.Half(one.Metrics[m.Name], m.Decimals, "-"))
+		}
 		fmt.Fprintln(out, strings.Join(row, "\t"))
 	}
 	if err := out.Flush(); err != nil {
@@ -103,7 +110,7 @@ func (o *tuneOutcome) notes() []string {
 	} else {
 		out = append(out, "The figures are means over the test images; the settings were chosen on other images.")
 	}
-	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR.")
+	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean.")
 	for _, one := range o.Tests {
 		if len(one.Failed) > 0 {
 			out = append(out, fmt.Sprintf("%s, %s: not restored in every run: %s.", problemText(one.Problem), one.Method, strings.Join(one.Failed, ", ")))

@@ -9,11 +9,13 @@ import (
 	"slices"
 
 	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // solution is one setting of a contest on one image.
@@ -85,9 +87,9 @@ func (t *tuning) settle() error {
 					if values[s] = t.objective.Merit(f); !ok || t.hasFailure(s) {
 						values[s] = math.NaN()
 					} else if math.IsNaN(values[s]) {
-						return cli.Usage(fmt.Errorf("tune: %w: %s has no %s, because it has no truth, or is smaller than %s requires "+
-							"(ssim: 11 pixels, haarpsi: 16); use another --objective, such as closest_to_noise, or a larger --size",
-							tune.ErrNoFigure, img.Name, t.objective, t.objective))
+						return cli.Usage(fmt.Errorf("tune: %w: %s has no %s, because it has no truth, or is smaller than the %d pixels that %s requires; "+
+							"use another --objective, such as closest_to_noise, or a larger --size",
+							tune.ErrNoFigure, img.Name, t.objective, metric.Describe(string(t.objective)).Minimum, t.objective))
 					}
 					for _, res := range t.results[s] {
 						c.byKey[key].spent[k] += res.Evaluations()
@@ -124,17 +126,22 @@ func (t *tuning) figures(s solution) (mean selection.Scores, ok bool, err error)
 		}
 		runs[key] = append(runs[key], r)
 	}
-	n := float64(len(order))
+	n, names, sums := float64(len(order)), metric.Builtin().Names(), map[string]float64{}
 	for _, key := range order {
 		slices.SortFunc(runs[key], func(a, b manifest.Result) int { return cmp.Compare(a.Item.Run, b.Item.Run) })
 		f, ok := selection.CombineResults(t.rule, runs[key])
 		if !ok {
 			return mean, false, nil
 		}
-		mean.PSNR += f.PSNR / n
-		mean.SSIM += f.SSIM / n
-		mean.HaarPSI += f.HaarPSI / n
-		mean.Residual += f.Residual / n
+		for _, name := range names {
+			sums[name] += f.Of(name) / n
+		}
+	}
+	mean.Metrics = manifest.Metrics{}
+	for _, name := range names {
+		if v := sums[name]; statistic.Defined(v) {
+			mean.Metrics[name] = v
+		}
 	}
 	return mean, len(order) > 0, nil
 }

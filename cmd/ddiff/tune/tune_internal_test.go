@@ -6,6 +6,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // TestTuneCountsFailedRuns: a setting that restores an image well in one run and fails in another loses to a setting that
@@ -18,7 +19,7 @@ func TestTuneCountsFailedRuns(t *testing.T) {
 	c := &contest{races: []*tune.Race{race}, byKey: map[string]*tunedCell{}, images: map[string]tune.Image{"dd": test}}
 	folds := []tune.Fold{{Tune: images, Test: []tune.Image{test}}}
 	tuning := &tuning{
-		tuningPlan: &tuningPlan{contests: []*contest{c}, folds: folds}, objective: tune.ObjectivePSNR, rule: selection.Mean,
+		tuningPlan: &tuningPlan{contests: []*contest{c}, folds: folds}, objective: metric.NamePSNR, rule: selection.Mean,
 		results: map[solution][]manifest.Result{},
 	}
 	for key, psnr := range map[string]float64{"flaky": 30, "steady": 20} {
@@ -26,7 +27,7 @@ func TestTuneCountsFailedRuns(t *testing.T) {
 		c.cells = append(c.cells, c.byKey[key])
 		for _, img := range append(images, test) {
 			for run := range 2 {
-				r := manifest.Result{Outcome: manifest.OutcomeDone, Metrics: manifest.Metrics{PSNR: new(psnr)}}
+				r := manifest.Result{Outcome: manifest.OutcomeDone, Metrics: manifest.Metrics{"psnr": psnr}}
 				r.Item = manifest.Item{Name: img.Name, Run: run, Image: &manifest.Source{SHA256: img.SHA256}}
 				if (key == "flaky" && img.Name == "a" || img.Name == "d") && run == 1 {
 					r.Outcome, r.Metrics = manifest.OutcomeFailed, manifest.Metrics{}

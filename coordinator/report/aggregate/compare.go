@@ -71,7 +71,7 @@ func compareCells(a, b *cell, varying Varying) Comparison {
 	var differences []float64
 	var images []uint64
 	for _, p := range pairs {
-		d := p[0].Combined.PSNR - p[1].Combined.PSNR
+		d := p[0].Combined.PSNR() - p[1].Combined.PSNR()
 		if !statistic.Defined(d) {
 			c.LeftOut++
 		}

@@ -9,6 +9,7 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/restore/metric"
 )
 
 // Row has the means of one problem and approach. Different problems and settings are never averaged.
@@ -39,18 +40,11 @@ type Row struct {
 	TunedImages  int `json:"tuned_images,omitempty"`
 	PresetImages int `json:"preset_images,omitempty"`
 
-	// PSNR is in dB; Baseline is the PSNR of the degraded image, Gain the difference.
-	PSNR     statistic.Estimate `json:"psnr,omitzero"`
+	// Metrics are the scores by the names of the metrics.
+	Metrics map[string]statistic.Estimate `json:"metrics,omitempty"`
+	// Baseline is the PSNR of the degraded image in dB, Gain the difference.
 	Baseline statistic.Estimate `json:"baseline_psnr,omitzero"`
 	Gain     statistic.Estimate `json:"gain,omitzero"`
-	SSIM     statistic.Estimate `json:"ssim,omitzero"`
-	// PSNRLuma is in dB, on the luma; HaarPSI is in [0, 1].
-	PSNRLuma statistic.Estimate `json:"psnr_y,omitzero"`
-	HaarPSI  statistic.Estimate `json:"haarpsi,omitzero"`
-	// Metrics are the scores of further metrics, by name.
-	Metrics map[string]statistic.Estimate `json:"metrics,omitempty"`
-	// Residual is mean((y - A(x))^2) minus the variance of the noise: zero is best.
-	Residual statistic.Estimate `json:"residual,omitzero"`
 	// BetweenRuns compares the runs of one measurement, if there are several. Only a whole report has it.
 	BetweenRuns *BetweenRuns `json:"between_runs,omitempty"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
@@ -67,6 +61,9 @@ type Row struct {
 	VaryingParams   string `json:"-"`
 	VaryingSettings string `json:"-"`
 }
+
+// PSNR is the mean PSNR in dB.
+func (r *Row) PSNR() statistic.Estimate { return r.Metrics[metric.NamePSNR] }
 
 // Marked reports whether an oracle chose the row's figures.
 func (r *Row) Marked(oracle bool) bool { return oracle && r.Chosen }

@@ -1,5 +1,5 @@
 // Package aggregate computes the means of a report as plain values: a [Row] for each problem and approach, paired comparisons, and which
-// settings were chosen on the rows' own images. It writes nothing. A further figure of a row is a field of [Row] and one line in newCell.
+// settings were chosen on the rows' own images. It writes nothing. A further figure of a row, which is no metric, is a field of [Row] and one line in newCell.
 package aggregate
 
 import (
@@ -58,8 +58,8 @@ type cell struct {
 	measurements []*entry.Measurement
 }
 
-// newCell computes the row of a group; extra names the further metrics.
-func newCell(g *entry.Group, label string, extra []string, tunings *Tunings) *cell {
+// newCell computes the row of a group.
+func newCell(g *entry.Group, label string, metrics []string, tunings *Tunings) *cell {
 	c := &cell{row: Row{Problem: g.Problem, Approach: g.Approach, Label: label}, measurements: g.Originals()}
 	var choice *TunedImages
 	for _, m := range g.Measurements {
@@ -91,19 +91,14 @@ func newCell(g *entry.Group, label string, extra []string, tunings *Tunings) *ce
 		}
 		return statistic.ClusterMean(values, images)
 	}
-	c.row.PSNR = estimate(func(s *selection.Scores) float64 { return s.PSNR })
-	c.row.Baseline = estimate(func(s *selection.Scores) float64 { return s.Baseline })
-	c.row.Gain = estimate(func(s *selection.Scores) float64 { return s.PSNR - s.Baseline })
-	c.row.SSIM = estimate(func(s *selection.Scores) float64 { return s.SSIM })
-	c.row.Residual = estimate(func(s *selection.Scores) float64 { return s.Residual })
+	c.row.Baseline = estimate((*selection.Scores).Baseline)
+	c.row.Gain = estimate((*selection.Scores).Gain)
 	c.row.Seconds = estimate(func(s *selection.Scores) float64 { return s.Seconds })
-	c.row.PSNRLuma = estimate(func(s *selection.Scores) float64 { return s.PSNRLuma })
-	c.row.HaarPSI = estimate(func(s *selection.Scores) float64 { return s.HaarPSI })
 	c.row.Cost = named(selection.CostNames[:], func(k int) statistic.Estimate {
 		return estimate(func(s *selection.Scores) float64 { return s.Cost[k] })
 	})
-	c.row.Metrics = named(extra, func(k int) statistic.Estimate {
-		return estimate(func(s *selection.Scores) float64 { return s.Extra[k] })
+	c.row.Metrics = named(metrics, func(k int) statistic.Estimate {
+		return estimate(func(s *selection.Scores) float64 { return s.Of(metrics[k]) })
 	})
 	c.row.Images = c.row.Seconds.N // each finished run has a time
 	return c
@@ -127,7 +122,7 @@ func named(names []string, of func(k int) statistic.Estimate) map[string]statist
 func SummarizeEntries(set *entry.Set, tasks operator.Set, tunings *Tunings) Summary {
 	var cells []*cell
 	for _, g := range set.Groups {
-		cells = append(cells, newCell(g, tasks.Label(g.Task), set.Columns.Extra, tunings))
+		cells = append(cells, newCell(g, tasks.Label(g.Task), set.Columns.Names(), tunings))
 	}
 	out := newSummary(attribute(cells), set.Rule)
 	out.MetricIDs, out.ScoredLater, out.Unscored = set.Columns.Coverage()

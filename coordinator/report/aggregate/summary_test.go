@@ -40,11 +40,11 @@ func TestSummarizeByHand(t *testing.T) {
 		t.Fatalf("first row = %+v", row)
 	}
 	// First runs 26 and 25: mean 25.5, s = 0.7071068, half = 12.7062047 * s / sqrt(2).
-	if row.PSNR.Mean != 25.5 || !(math.Abs(*row.PSNR.HalfWidth-6.35310237) <= 1e-7) {
-		t.Errorf("PSNR = %g ± %g", row.PSNR.Mean, *row.PSNR.HalfWidth)
+	if row.PSNR().Mean != 25.5 || !(math.Abs(*row.PSNR().HalfWidth-6.35310237) <= 1e-7) {
+		t.Errorf("PSNR = %g ± %g", row.PSNR().Mean, *row.PSNR().HalfWidth)
 	}
-	if row.Gain.Mean != 2 || row.Baseline.Mean != 23.5 || !(math.Abs(row.Residual.Mean-0.0012) <= 1e-15) {
-		t.Errorf("gain %g, baseline %g, residual %g", row.Gain.Mean, row.Baseline.Mean, row.Residual.Mean)
+	if row.Gain.Mean != 2 || row.Baseline.Mean != 23.5 || !(math.Abs(row.Metrics["residual"].Mean-0.0012) <= 1e-15) {
+		t.Errorf("gain %g, baseline %g, residual %g", row.Gain.Mean, row.Baseline.Mean, row.Metrics["residual"].Mean)
 	}
 	// Differences 26-22 = 4 and 25-23 = 2: mean 3, s = 1.4142136, half = 12.7062047.
 	c := s.Comparisons[0]
@@ -60,7 +60,7 @@ func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
 	t.Parallel()
 	otherSeed := func(r *manifest.Result) { r.Item.Seed++ }
 	otherSolver := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":50}`) }
-	noTruth := func(r *manifest.Result) { r.Metrics.PSNR = nil }
+	noTruth := func(r *manifest.Result) { delete(r.Metrics, "psnr") }
 	score := reporttest.Scored(25, 20, 0.7, 0)
 	tests := []struct {
 		name    string

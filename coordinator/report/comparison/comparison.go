@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
 
@@ -78,19 +79,19 @@ func (d ImageDifference) Difference() float64 { return d.ValueA - d.ValueB }
 // measurements of each common problem. The error wraps [ErrNotComparable] otherwise, if no problem is common, or if the
 // rule is an oracle. It wraps [result.ErrVersions] if the sides have no score, or not one version of it. All measurements of both
 // sides are in memory.
-func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, metric string) (*Versus, error) {
-	metric = cmp.Or(metric, "psnr")
+func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, name string) (*Versus, error) {
+	name = cmp.Or(name, metric.NamePSNR)
 	if rule.Oracle() {
 		return nil, fmt.Errorf("%w: the rule %s looks at the truth, which would rank an oracle", ErrNotComparable, rule)
 	}
 	var sides [2]side
 	for i, results := range []iter.Seq2[manifest.Result, error]{a, b} {
 		var err error
-		if sides[i], err = newSide(results, tasks, rule, metric); err != nil {
+		if sides[i], err = newSide(results, tasks, rule, name); err != nil {
 			return nil, fmt.Errorf("side %c: %w", 'A'+i, err)
 		}
 	}
-	id, err := entry.CommonVersion(sides[0].columns, sides[1].columns, metric)
+	id, err := entry.CommonVersion(sides[0].columns, sides[1].columns, name)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule se
 	for _, p := range sides[0].problems {
 		if sides[1].of[p] == nil {
 			v.OnlyA = append(v.OnlyA, p)
-		} else if err := v.add(sides[0].columns, sides[0].rule, sides[0].of[p], sides[1].of[p]); err != nil {
+		} else if err := v.add(sides[0].rule, sides[0].of[p], sides[1].of[p]); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +119,7 @@ func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule se
 }
 
 // name returns the name of the metric.
-func (v *Versus) name() string { return manifest.MetricName(v.Metric) }
+func (v *Versus) name() string { return metric.NameOf(v.Metric) }
 
 // contrast names the first problem of each side.
 func contrast(a, b []sweep.Problem) string {
@@ -136,8 +137,8 @@ type side struct {
 	of       map[sweep.Problem]*entry.Group
 }
 
-func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, metric string) (s side, err error) {
-	set, err := entry.Collect(result.OnlyScores(results, metric), tasks, rule, false)
+func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, name string) (s side, err error) {
+	set, err := entry.Collect(result.OnlyScores(results, name), tasks, rule, false)
 	if err != nil {
 		return s, err
 	}
@@ -157,7 +158,7 @@ func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule
 }
 
 // add compares the sides on one problem.
-func (v *Versus) add(c *entry.Columns, rule selection.Rule, a, b *entry.Group) error {
+func (v *Versus) add(rule selection.Rule, a, b *entry.Group) error {
 	givenA, givenB := a.Originals(), b.Originals()
 	pairs := entry.Pairs(givenA, givenB)
 	if len(pairs) < len(givenA) || len(pairs) < len(givenB) {
@@ -181,7 +182,7 @@ func (v *Versus) add(c *entry.Columns, rule selection.Rule, a, b *entry.Group) e
 	var images []uint64
 	for _, p := range pairs {
 		m, n := p[0], p[1]
-		x, y := c.Figure(&m.Combined, v.name()), c.Figure(&n.Combined, v.name())
+		x, y := m.Combined.Of(v.name()), n.Combined.Of(v.name())
 		if !statistic.Defined(x - y) {
 			row.LeftOut++
 			continue

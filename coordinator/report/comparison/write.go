@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
 
@@ -73,15 +74,11 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 
 // heading returns the heading of the metric's columns, its unit, and the number of decimals.
 func (v *Versus) heading() (name, unit string, decimals int) {
-	switch name = v.name(); name {
-	case "psnr":
-		return "PSNR", " dB", 2
-	case "psnr_y":
-		return name, " dB", 2
-	case "ssim":
-		return "SSIM", "", 4
+	m := metric.Describe(v.name())
+	if m.Unit == "" {
+		return m.Title, "", max(4, m.Decimals) // differences on a scale of 1 are small
 	}
-	return name, "", 4
+	return m.Title, " " + m.Unit, m.Decimals
 }
 
 func probability(p *float64) string {

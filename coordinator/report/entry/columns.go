@@ -3,13 +3,12 @@ package entry
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // Columns chooses one version of each metric of a table, from the versions of all its results.
@@ -22,7 +21,8 @@ type Columns struct {
 	leaveOut bool              // a metric with several versions, instead of an error
 	refused  []string          // the metrics that are left out, with the reason
 	chosen   map[string]string // id by metric, after choose; empty for a metric that is left out
-	Extra    []string          // the metrics that are no column of their own, sorted
+	// Further are the metrics with scores beside those of [metric.Builtin], sorted.
+	Further []string
 }
 
 // version is a version of a metric.
@@ -50,14 +50,14 @@ func (c *Columns) add(e *Entry, r *manifest.Result) {
 		}
 		v.count++
 		v.solved = v.solved || solved
-		if name := manifest.MetricName(id); !slices.Contains(names, name) {
+		if name := metric.NameOf(id); !slices.Contains(names, name) {
 			names = append(names, name)
 			c.scored[name]++
 		}
 	}
-	for name := range result.BuiltinMetrics() {
-		if *result.MetricField(&r.Metrics, name) != nil {
-			see(result.SolvedID(r, name), true)
+	for name, id := range r.MetricIDs {
+		if _, scored := r.Metrics[name]; scored {
+			see(id, true)
 		}
 	}
 	for _, s := range r.Scores {
@@ -77,12 +77,11 @@ func (c *Columns) add(e *Entry, r *manifest.Result) {
 func (c *Columns) choose() error {
 	of := make(map[string][]string) // ids by metric
 	for _, id := range slices.Sorted(maps.Keys(c.versions)) {
-		of[manifest.MetricName(id)] = append(of[manifest.MetricName(id)], id)
+		of[metric.NameOf(id)] = append(of[metric.NameOf(id)], id)
 	}
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		ids := of[name]
 		solved := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !c.versions[id].solved })
-		_, own := result.BuiltinMetrics()[name]
 		switch {
 		case len(ids) == 1:
 			c.chosen[name] = ids[0]
@@ -91,18 +90,18 @@ func (c *Columns) choose() error {
 		case !c.leaveOut:
 			return c.refuse(name, ids)
 		default:
-			c.refused = append(c.refused, c.refuse(name, ids).Error())
-			if own {
-				c.chosen[name] = "" // a fixed column without figures
-			}
+			c.refused, c.chosen[name] = append(c.refused, c.refuse(name, ids).Error()), ""
 			continue
 		}
-		if !own {
-			c.Extra = append(c.Extra, name)
+		if _, builtin := metric.Builtin().Find(name); !builtin {
+			c.Further = append(c.Further, name)
 		}
 	}
 	return nil
 }
+
+// Names are the metrics of the table.
+func (c *Columns) Names() []string { return append(metric.Builtin().Names(), c.Further...) }
 
 // refuse names the versions of a metric and the remedies.
 func (c *Columns) refuse(name string, ids []string) error {
@@ -116,30 +115,19 @@ func (c *Columns) refuse(name string, ids []string) error {
 }
 
 // CommonVersion returns the version of a metric that both sides of a comparison have. The error wraps [result.ErrVersions].
-func CommonVersion(a, b *Columns, metric string) (string, error) {
-	x, y := a.chosen[metric], b.chosen[metric]
+func CommonVersion(a, b *Columns, name string) (string, error) {
+	x, y := a.chosen[name], b.chosen[name]
 	switch {
 	case a.items == 0 || b.items == 0: // there is nothing to compare
 		return x + y, nil
 	case x == "" && y == "":
-		return "", fmt.Errorf("%w: no result has a score of %s; compute it with ddiff score", result.ErrVersions, metric)
+		return "", fmt.Errorf("%w: no result has a score of %s; compute it with ddiff score", result.ErrVersions, name)
 	case x == "" || y == "":
-		return "", fmt.Errorf("%w: only one side has scores of %s (%s); compute those of the other with ddiff score", result.ErrVersions, metric, x+y)
+		return "", fmt.Errorf("%w: only one side has scores of %s (%s); compute those of the other with ddiff score", result.ErrVersions, name, x+y)
 	case x != y:
-		return "", fmt.Errorf("%w of %s: A has %s, B has %s; name one that both have, as in --metric %s, or compute it with ddiff score", result.ErrVersions, metric, x, y, x)
+		return "", fmt.Errorf("%w of %s: A has %s, B has %s; name one that both have, as in --metric %s, or compute it with ddiff score", result.ErrVersions, name, x, y, x)
 	}
 	return x, nil
-}
-
-// Figure returns the score of a metric, NaN if there is none.
-func (c *Columns) Figure(s *selection.Scores, metric string) float64 {
-	if own := s.ByName()[metric]; own != nil {
-		return *own
-	}
-	if at := slices.Index(c.Extra, metric); at >= 0 && at < len(s.Extra) {
-		return s.Extra[at]
-	}
-	return math.NaN()
 }
 
 // apply sets the figures of an entry to the chosen versions.
@@ -147,24 +135,16 @@ func (c *Columns) apply(e *Entry) {
 	if !e.Done() {
 		return
 	}
-	value := func(id string) float64 {
+	scores := e.Scores.Metrics
+	for name, id := range c.chosen {
+		if id != "" && c.versions[id].solved {
+			continue
+		}
+		delete(scores, name)
+		delete(scores, metric.Degraded(name))
 		if v, ok := e.Scored[id]; ok {
-			return v
+			scores[name] = v
 		}
-		return math.NaN()
-	}
-	s := &e.Scores
-	for name, field := range s.ByName() {
-		if id, some := c.chosen[name]; some && (id == "" || !c.versions[id].solved) {
-			*field = value(id)
-			if name == "psnr" {
-				s.Baseline = math.NaN()
-			}
-		}
-	}
-	s.Extra = nil
-	for _, name := range c.Extra {
-		s.Extra = append(s.Extra, value(c.chosen[name]))
 	}
 }
 

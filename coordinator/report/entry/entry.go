@@ -15,10 +15,10 @@ import (
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 	"ddiff/restore/item"
+	"ddiff/restore/metric"
 )
 
 // ResidualRatio is the mean square residual over the variance of the noise, whose expectation under the truth is 1. NaN without noise.
@@ -30,7 +30,7 @@ func (e *Entry) ResidualRatio() float64 {
 	if variance == 0 {
 		return math.NaN()
 	}
-	return e.Scores.Residual/variance + 1
+	return e.Scores.Of(metric.NameResidual)/variance + 1
 }
 
 // EstimatedText is "true" for an item whose noise level was estimated.
@@ -110,7 +110,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 		Image: ImageKey(cmp.Or(imageDigest(it), "name "+it.Name)),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}
-	e.NoiseVariance = statistic.Value(r.Metrics.NoiseVariance)
+	e.NoiseVariance = r.Metrics.Of(item.NoiseVariance)
 	for bit, file := range ItemFiles {
 		if _, ok := r.Artifacts[file]; ok {
 			e.Files |= 1 << bit

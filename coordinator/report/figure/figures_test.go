@@ -137,7 +137,7 @@ func TestFront(t *testing.T) {
 	line := func(values ...float64) *sweepLine {
 		l := &sweepLine{}
 		for pair := range slices.Chunk(values, 2) {
-			l.rows = append(l.rows, &aggregate.Row{Seconds: statistic.Estimate{N: 1, Mean: pair[0]}, PSNR: statistic.Estimate{N: 1, Mean: pair[1]}})
+			l.rows = append(l.rows, &aggregate.Row{Seconds: statistic.Estimate{N: 1, Mean: pair[0]}, Metrics: map[string]statistic.Estimate{"psnr": {N: 1, Mean: pair[1]}}})
 		}
 		return l
 	}

@@ -113,7 +113,7 @@ func (p *problemFigures) distribution(name, label string, of func(s *selection.S
 
 func (p *problemFigures) histograms() []*statFigure {
 	return []*statFigure{
-		p.distribution("psnr", "PSNR", func(s *selection.Scores) float64 { return s.PSNR }),
-		p.distribution("gain", "gain", func(s *selection.Scores) float64 { return s.PSNR - s.Baseline }),
+		p.distribution("psnr", "PSNR", (*selection.Scores).PSNR),
+		p.distribution("gain", "gain", (*selection.Scores).Gain),
 	}
 }

@@ -22,7 +22,7 @@ func (p *problemFigures) pairs() *statFigure {
 		}
 		series := chart.Series{Kind: chart.Dots}
 		for _, m := range entry.Pairs(a.dots(), b.dots()) {
-			x, y := m[0].Combined.PSNR, m[1].Combined.PSNR
+			x, y := m[0].Combined.PSNR(), m[1].Combined.PSNR()
 			if statistic.Defined(x) && statistic.Defined(y) {
 				series.Points = append(series.Points, dotOf(m[0], x, y))
 			}
@@ -81,7 +81,7 @@ func (p *problemFigures) residuals() *statFigure {
 	for _, c := range p.cells {
 		s := chart.Series{Label: c.label, Kind: chart.Dots}
 		for _, m := range c.dots() {
-			psnr, ratio := m.Combined.PSNR, m.ResidualRatio()
+			psnr, ratio := m.Combined.PSNR(), m.ResidualRatio()
 			if statistic.Defined(psnr) && statistic.Defined(ratio) {
 				s.Points = append(s.Points, dotOf(m, psnr, ratio))
 				ratios = append(ratios, ratio)

@@ -56,7 +56,7 @@ func sweepFigures(s aggregate.Summary, evaluations map[sweep.Cell]float64) []*st
 func finishedRows(rows []aggregate.Row) []*aggregate.Row {
 	var out []*aggregate.Row
 	for i := range rows {
-		if rows[i].Cell().Resolved() && rows[i].PSNR.N > 0 {
+		if rows[i].Cell().Resolved() && rows[i].PSNR().N > 0 {
 			out = append(out, &rows[i])
 		}
 	}
@@ -241,7 +241,7 @@ func (l *sweepLine) varies(axis sweepAxis) bool {
 func (l *sweepLine) points(axis sweepAxis) []chart.Point {
 	var out []chart.Point
 	for _, r := range l.rows {
-		out = append(out, interval(axis.value(r), r.PSNR))
+		out = append(out, interval(axis.value(r), r.PSNR()))
 	}
 	slices.SortStableFunc(out, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
 	return out

@@ -7,6 +7,7 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/restore/metric"
 )
 
 // MaxItems bounds the items whose curves the page holds, maxFailures its list of failed and dead items; results.csv has all.
@@ -84,7 +85,7 @@ func (t TaskGallery) pick(share int) []*entry.Entry {
 }
 
 func compareWorst(a, b *entry.Entry) int {
-	return compareScores(a.Scores.PSNR, b.Scores.PSNR, a.Scores.Residual, b.Scores.Residual)
+	return compareScores(a.Scores.PSNR(), b.Scores.PSNR(), a.Scores.Of(metric.NameResidual), b.Scores.Of(metric.NameResidual))
 }
 
 // compareScores puts the lower PSNR first, then, without a truth, the larger residual, then scores without either.

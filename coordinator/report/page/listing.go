@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // MaxListed bounds the items in the page's table; results.csv has all.
@@ -34,20 +34,15 @@ type Listing struct {
 	Run         []int `json:"run"`
 	// Pictures has a bit for each of [entry.ItemFiles].
 	Pictures []int         `json:"pictures"`
-	PSNR     figure.Column `json:"psnr"`
 	Baseline figure.Column `json:"baseline"`
-	SSIM     figure.Column `json:"ssim"`
-	Residual figure.Column `json:"residual"`
 	// Ratio is the mean square residual over the variance of the noise.
 	Ratio   figure.Column `json:"ratio"`
 	Seconds figure.Column `json:"seconds"`
-	Luma    figure.Column `json:"luma"`
-	HaarPSI figure.Column `json:"haarpsi"`
 	// Warnings has the codes of an item's warnings.
 	Warnings []string `json:"warnings"`
-	// Extra has a column for each of Metrics, the metrics without a column of their own.
-	Metrics []string        `json:"metrics"`
-	Extra   []figure.Column `json:"extra"`
+	// Scores has a column for each of Metrics, by its name.
+	Metrics metric.Set               `json:"metrics"`
+	Scores  map[string]figure.Column `json:"scores"`
 
 	left         map[sweep.Cell]int // places for the items of each row of the table
 	names        map[string]int
@@ -89,15 +84,16 @@ type howView struct {
 }
 
 // NewListing returns a listing for at most limit of the items of the summary, an equal share of each row of its table, with the
-// scores of the further metrics.
+// scores of the metrics.
 func NewListing(summary aggregate.Summary, metrics []string, limit int) *Listing {
 	l := &Listing{
 		Names: []string{}, Cells: []cellView{}, Hows: []howView{}, ID: []string{},
 		left: make(map[sweep.Cell]int), names: make(map[string]int), cells: make(map[sweep.Cell]int), hows: make(map[howView]int),
-		measurements: make(map[[16]byte]int), rows: make(map[string]int), labels: make(map[string]string), variants: summary.Variants(),
+		measurements: make(map[[16]byte]int), rows: make(map[string]int), labels: make(map[string]string), Scores: make(map[string]figure.Column), variants: summary.Variants(),
 	}
-	l.Metrics = append([]string{}, metrics...)
-	l.Extra = make([]figure.Column, len(l.Metrics))
+	for _, name := range metrics {
+		l.Metrics, l.Scores[name] = append(l.Metrics, metric.Describe(name)), figure.Column{}
+	}
 	counts := make([]int, len(summary.Rows))
 	for i := range summary.Rows {
 		r := &summary.Rows[i]
@@ -174,16 +170,10 @@ func (l *Listing) add(e *entry.Entry) {
 	l.Run = append(l.Run, e.Run)
 	l.Pictures = append(l.Pictures, int(e.Files))
 	s := &e.Scores
-	l.PSNR, l.Baseline, l.SSIM = append(l.PSNR, s.PSNR), append(l.Baseline, s.Baseline), append(l.SSIM, s.SSIM)
-	l.Residual, l.Ratio = append(l.Residual, s.Residual), append(l.Ratio, e.ResidualRatio())
-	l.Seconds, l.Luma, l.HaarPSI = append(l.Seconds, s.Seconds), append(l.Luma, s.PSNRLuma), append(l.HaarPSI, s.HaarPSI)
+	l.Baseline, l.Ratio, l.Seconds = append(l.Baseline, s.Baseline()), append(l.Ratio, e.ResidualRatio()), append(l.Seconds, s.Seconds)
 	l.Warnings = append(l.Warnings, e.Warnings)
-	for k := range l.Extra {
-		v := math.NaN()
-		if k < len(s.Extra) {
-			v = s.Extra[k]
-		}
-		l.Extra[k] = append(l.Extra[k], v)
+	for name := range l.Scores {
+		l.Scores[name] = append(l.Scores[name], s.Of(name))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // KeyMosaic is the key of the mosaic.
@@ -94,7 +95,8 @@ func mosaicRows(l *Listing) []mosaicRow {
 
 // compareWorst orders rows of the listing as [compareWorst] does entries.
 func (l *Listing) compareWorst(a, b int) int {
-	return compareScores(l.PSNR[a], l.PSNR[b], l.Residual[a], l.Residual[b])
+	psnr, residual := l.Scores[metric.NamePSNR], l.Scores[metric.NameResidual]
+	return compareScores(psnr[a], psnr[b], residual[a], residual[b])
 }
 
 // WriteMosaic draws and stores the mosaic of all tasks. It returns nil without finished items. lost has an error for each
@@ -143,7 +145,7 @@ func (l *Listing) mosaicPictures(store result.Files, r mosaicRow, item []int, tr
 		if len(item) == 1 {
 			title = "restored"
 		}
-		out = append(out, picture(row, manifest.FileRestored, title, l.PSNR))
+		out = append(out, picture(row, manifest.FileRestored, title, l.Scores[metric.NamePSNR]))
 	}
 	if truth {
 		out = append(out, picture(item[0], manifest.FileTruth, "truth", nil))

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 func TestSharesUseAllPlaces(t *testing.T) {
@@ -50,7 +51,8 @@ func TestCopiedAddsRestorationsOfShownMeasurements(t *testing.T) {
 func TestCompareWorstIsAnOrder(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
-	scores := []selection.Scores{{PSNR: 10, Residual: nan}, {PSNR: 30, Residual: 9}, {PSNR: nan, Residual: 5}, {PSNR: nan, Residual: 1}, {PSNR: nan, Residual: nan}}
+	type m = manifest.Metrics
+	scores := []selection.Scores{{Metrics: m{"psnr": 10, "residual": nan}}, {Metrics: m{"psnr": 30, "residual": 9}}, {Metrics: m{"psnr": nan, "residual": 5}}, {Metrics: m{"psnr": nan, "residual": 1}}, {Metrics: m{"psnr": nan, "residual": nan}}}
 	for i := range scores {
 		for j := range scores {
 			want := 0
@@ -79,13 +81,13 @@ func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 				reporttest.Result(t, "hdr", "diffpir", fmt.Sprintf("img%d", i), run, reporttest.Scored(50, 15, 0.5, 0)))
 		}
 		// Without a truth the largest residual comes first.
-		results = append(results, reporttest.Result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics.Residual = new(float64(i)) }))
+		results = append(results, reporttest.Result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics["residual"] = float64(i) }))
 	}
 	results = append(results, reporttest.Result(t, "inpaint_box", "ddiff", "only", 0))
 	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
 	summary := aggregate.SummarizeEntries(set, nil, nil)
-	l := NewListing(summary, nil, MaxListed)
+	l := NewListing(summary, metric.Builtin().Names(), MaxListed)
 	for _, e := range set.Entries {
 		l.Add(e)
 	}
@@ -93,9 +95,9 @@ func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 	for _, r := range mosaicRows(l) {
 		for _, item := range r.items {
 			row := item[0]
-			text := fmt.Sprintf("%s %.0f %.0f %d", l.Names[l.Name[row]], l.PSNR[row], l.Residual[row], l.Run[row])
+			text := fmt.Sprintf("%s %.0f %.0f %d", l.Names[l.Name[row]], l.Scores["psnr"][row], l.Scores["residual"][row], l.Run[row])
 			for k, other := range item[1:] {
-				text += fmt.Sprintf(", %s of %s %.0f", l.Cells[r.approaches[k+1]].Method, l.Names[l.Name[other]], l.PSNR[other])
+				text += fmt.Sprintf(", %s of %s %.0f", l.Cells[r.approaches[k+1]].Method, l.Names[l.Name[other]], l.Scores["psnr"][other])
 			}
 			got[r.label] = append(got[r.label], text)
 		}

@@ -64,7 +64,7 @@ func tableRows(s aggregate.Summary, t table.Table) []tableRow {
 		for _, c := range slices.Delete(slices.Clone(line), half, half+1)[t.Labels:] {
 			row.Figures = append(row.Figures, figureCell{Cell: c})
 		}
-		if h := s.Rows[i].PSNR.HalfWidth; h != nil {
+		if h := s.Rows[i].PSNR().HalfWidth; h != nil {
 			row.Figures[half-t.Labels-1].Half = "±\u202f" + line[half].Text
 		}
 		rows = append(rows, row)

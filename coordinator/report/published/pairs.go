@@ -11,7 +11,6 @@ import (
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
 	"ddiff/restore/metric"
 )
 
@@ -102,7 +101,7 @@ func otherMetrics(ours, theirs string) bool {
 	return slices.ContainsFunc(strings.Fields(ours), func(our string) bool {
 		return slices.ContainsFunc(strings.Fields(theirs), func(their string) bool {
 			lpips := strings.HasPrefix(our, "lpips") && strings.HasPrefix(their, "lpips")
-			return (lpips || manifest.MetricName(our) == manifest.MetricName(their)) && our != their
+			return (lpips || metric.NameOf(our) == metric.NameOf(their)) && our != their
 		})
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/restore/metric"
 )
 
 // ErrPublished: a file of published figures cannot be read.
@@ -45,12 +46,11 @@ type publishedFigure struct {
 }
 
 func publishedFigures() []publishedFigure {
-	return []publishedFigure{
-		{"psnr", "PSNR", 2, func(r *aggregate.Row) statistic.Estimate { return r.PSNR }},
-		{"ssim", "SSIM", 3, func(r *aggregate.Row) statistic.Estimate { return r.SSIM }},
-		{"lpips", "LPIPS", 3, lpips},
-		{"residual", "residual", 4, func(r *aggregate.Row) statistic.Estimate { return r.Residual }},
+	var out []publishedFigure
+	for _, m := range metric.Builtin().Main() {
+		out = append(out, publishedFigure{m.Name, m.Title, m.Decimals, func(r *aggregate.Row) statistic.Estimate { return r.Metrics[m.Name] }})
 	}
+	return append(out, publishedFigure{"lpips", "LPIPS", 3, lpips})
 }
 
 // lpips is the row's score with a network, if the results have scores with one network alone: publications rarely name theirs.

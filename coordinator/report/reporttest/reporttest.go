@@ -26,6 +26,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/restore/item"
+	"ddiff/restore/metric"
 	"ddiff/storage"
 )
 
@@ -170,6 +171,7 @@ func Result(t *testing.T, task, method, name string, run int, change ...func(*ma
 		Seconds: 2,
 		Steps:   100,
 		Runtime: manifest.Runtime{Provider: "cpu"},
+		Metrics: manifest.Metrics{}, MetricIDs: map[string]string{},
 		// The minutes of a campaign that began at nine.
 		Finished: time.Date(2026, 3, 1, 9, run%60, 25, 0, time.UTC),
 		Item: manifest.Item{
@@ -178,6 +180,9 @@ func Result(t *testing.T, task, method, name string, run int, change ...func(*ma
 			Image:  &manifest.Source{Path: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name)))},
 			Solver: json.RawMessage(`{"steps":100}`), Prior: strings.Repeat("ab", 32),
 		},
+	}
+	for _, m := range metric.Builtin() {
+		r.MetricIDs[m.Name] = m.ID()
 	}
 	if method == "ddiff" { // the results of other methods are from an earlier version
 		r.Cost = manifest.Cost{Network: 100, Operator: 300}
@@ -193,7 +198,7 @@ func Result(t *testing.T, task, method, name string, run int, change ...func(*ma
 func Scored(psnr, baseline, ssim, residual float64) func(*manifest.Result) {
 	return func(r *manifest.Result) {
 		r.Metrics = manifest.Metrics{
-			PSNR: new(psnr), BaselinePSNR: new(baseline), SSIM: new(ssim), Residual: new(residual),
+			"psnr": psnr, "baseline_psnr": baseline, "ssim": ssim, "residual": residual,
 		}
 	}
 }
@@ -311,7 +316,7 @@ func SweepResults(t *testing.T) []manifest.Result {
 // names that need natural order.
 func TableResults(t *testing.T) []manifest.Result {
 	t.Helper()
-	noBaseline := func(r *manifest.Result) { r.Metrics.BaselinePSNR = nil }
+	noBaseline := func(r *manifest.Result) { delete(r.Metrics, "baseline_psnr") }
 	return []manifest.Result{
 		Result(t, "hdr", "ddiff", "img10", 0, Scored(27.5, 21, 0.81, 0.0021)),
 		Result(t, "hdr", "ddiff", "img2", 0, Scored(26.25, 20, 0.79, 0.0019)),
@@ -325,8 +330,8 @@ func TableResults(t *testing.T) []manifest.Result {
 		Result(t, "phase_retrieval", "ddiff", "img2", 1, Scored(30, 0, 0.83, 0.0001234567), noBaseline),
 		Result(t, "phase_retrieval", "ddiff", "img2", 2, Ended(manifest.OutcomeDead, "given up after 5 attempts")),
 		Result(t, "denoise,odd", "ddiff", "a \"quoted\" name", 0, func(r *manifest.Result) {
-			r.Metrics.PSNR = new(math.Inf(1))
-			r.Metrics.Residual = new(1e-7)
+			r.Metrics["psnr"] = math.Inf(1)
+			r.Metrics["residual"] = 1e-7
 		}),
 	}
 }

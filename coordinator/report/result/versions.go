@@ -7,25 +7,8 @@ import (
 	"slices"
 
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
-
-// BuiltinMetrics are the columns of the scores that workers compute, with the versions of results that name none.
-func BuiltinMetrics() map[string]string {
-	return map[string]string{"psnr": "psnr@1", "ssim": "ssim@1", "residual": "residual@1", "psnr_y": "psnr_y@1", "haarpsi": "haarpsi@1"}
-}
-
-// MetricField returns the score of a worker in the column, or nil for another column.
-func MetricField(m *manifest.Metrics, column string) **float64 {
-	return map[string]**float64{"psnr": &m.PSNR, "ssim": &m.SSIM, "residual": &m.Residual, "psnr_y": &m.PSNRLuma, "haarpsi": &m.HaarPSI}[column]
-}
-
-// SolvedID returns the version of the worker's score in a column.
-func SolvedID(r *manifest.Result, column string) string {
-	if id := r.MetricIDs[column]; id != "" {
-		return id
-	}
-	return BuiltinMetrics()[column]
-}
 
 // Versions pins the versions of metrics: a table has one version of each. The zero value pins none.
 type Versions struct {
@@ -40,7 +23,7 @@ func ParseVersions(ids []string) (Versions, error) {
 		if err := checkMetricID(id); err != nil {
 			return v, fmt.Errorf("%w: %w", ErrVersions, err)
 		}
-		name := manifest.MetricName(id)
+		name := metric.NameOf(id)
 		if other, twice := v.pinned[name]; twice && other != id {
 			return v, fmt.Errorf("%w of %s: %s and %s; give one", ErrVersions, name, other, id)
 		}
@@ -78,33 +61,29 @@ func (v Versions) Select(results iter.Seq2[manifest.Result, error]) iter.Seq2[ma
 
 func (v Versions) apply(r *manifest.Result, found map[string]bool) {
 	r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s manifest.Score) bool {
-		name := manifest.MetricName(s.Metric)
+		name := metric.NameOf(s.Metric)
 		id, pinned := v.pinned[name]
 		if pinned && id == s.Metric && s.Value != nil {
 			found[name] = true
 		}
 		return pinned && id != s.Metric
 	})
+	r.Metrics = maps.Clone(r.Metrics)
 	for name, id := range v.pinned {
-		field := MetricField(&r.Metrics, name)
-		switch {
-		case field == nil || *field == nil:
-		case SolvedID(r, name) == id:
+		if _, scored := r.Metrics[name]; scored && r.MetricIDs[name] == id {
 			found[name] = true
-		default:
-			*field = nil
-			if name == "psnr" { // its baseline is of the same version
-				r.Metrics.BaselinePSNR = nil
-			}
+			continue
 		}
+		delete(r.Metrics, name)
+		delete(r.Metrics, metric.Degraded(name)) // of the same version
 	}
 }
 
 // OnlyScores drops the later scores of other metrics, on which a comparison of one metric does not depend; "" drops all.
-func OnlyScores(results iter.Seq2[manifest.Result, error], metric string) iter.Seq2[manifest.Result, error] {
+func OnlyScores(results iter.Seq2[manifest.Result, error], name string) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		for r, err := range results {
-			r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s manifest.Score) bool { return manifest.MetricName(s.Metric) != metric })
+			r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s manifest.Score) bool { return metric.NameOf(s.Metric) != name })
 			if !yield(r, err) {
 				return
 			}

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unique"
 
 	"ddiff/coordinator/report/statistic"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // ErrUnknownRule: the selection rule is none of [manifest.Selections].
@@ -41,38 +43,40 @@ func Parse(r Rule) (Rule, error) {
 // OracleNote is the footnote of figures that an oracle selected.
 const OracleNote = "selected by comparing the runs with the ground truth: an upper bound, not a ranking"
 
-// Scores are the figures of one measurement, NaN where undefined.
+// Scores are the figures of one measurement.
 type Scores struct {
-	PSNR, SSIM, Residual, Baseline, Seconds, PSNRLuma, HaarPSI float64
-	// Cost is by index in [CostNames].
-	Cost [CostKinds]float64
-	// Extra are the scores of the further columns.
-	Extra []float64
+	// Metrics has the scores of the columns of tables.
+	manifest.Metrics
+	// Seconds and Cost are NaN where undefined. Cost is by index in [CostNames].
+	Seconds float64
+	Cost    [CostKinds]float64
 }
 
 // ScoresOf returns the scores of a result.
 func ScoresOf(r *manifest.Result) Scores {
-	return Scores{
-		PSNR:     statistic.Value(r.Metrics.PSNR),
-		SSIM:     statistic.Value(r.Metrics.SSIM),
-		Residual: statistic.Value(r.Metrics.Residual),
-		Baseline: statistic.Value(r.Metrics.BaselinePSNR),
-		Seconds:  r.Seconds,
-		PSNRLuma: statistic.Value(r.Metrics.PSNRLuma),
-		HaarPSI:  statistic.Value(r.Metrics.HaarPSI),
-		Cost:     costOf(r.Cost),
+	s := Scores{Metrics: make(manifest.Metrics, len(r.Metrics)), Seconds: r.Seconds, Cost: costOf(r.Cost)}
+	for name, v := range r.Metrics {
+		if !math.IsInf(v, 0) {
+			s.Metrics[unique.Make(name).Value()] = v // results share the names
+		}
 	}
+	return s
 }
+
+// PSNR is in dB, NaN without one.
+func (s *Scores) PSNR() float64 { return s.Of(metric.NamePSNR) }
+
+// Baseline is the PSNR of the degraded image in dB, NaN without one.
+func (s *Scores) Baseline() float64 { return s.Of(metric.Degraded(metric.NamePSNR)) }
+
+// Gain is the difference of PSNR and Baseline.
+func (s *Scores) Gain() float64 { return s.PSNR() - s.Baseline() }
 
 // Combine applies a rule to the finished runs of one measurement, in the order of their numbers. A rule that chooses among runs
 // needs all of them, so its seconds and its cost are their sums. All scores of no run are undefined.
 func Combine(r Rule, runs []Scores) Scores {
 	if len(runs) == 0 {
-		var none Scores
-		for _, v := range none.all() {
-			*v = math.NaN()
-		}
-		return none
+		return Scores{Seconds: math.NaN(), Cost: costOf(manifest.Cost{})}
 	}
 	if r == Mean {
 		return meanScores(runs)
@@ -87,13 +91,13 @@ func Combine(r Rule, runs []Scores) Scores {
 func meritOf(r Rule) func(Scores) float64 {
 	switch r {
 	case ClosestToNoise:
-		return func(s Scores) float64 { return -math.Abs(s.Residual) }
+		return func(s Scores) float64 { return -math.Abs(s.Of(metric.NameResidual)) }
 	case MinMisfit:
-		return func(s Scores) float64 { return -s.Residual }
+		return func(s Scores) float64 { return -s.Of(metric.NameResidual) }
 	case BestPSNR:
-		return func(s Scores) float64 { return s.PSNR }
+		return func(s Scores) float64 { return s.PSNR() }
 	case BestSSIM:
-		return func(s Scores) float64 { return s.SSIM }
+		return func(s Scores) float64 { return s.Of(metric.NameSSIM) }
 	default:
 		return nil
 	}
@@ -121,37 +125,27 @@ func choose(runs []Scores, merit func(Scores) float64) Scores {
 	return best
 }
 
-// all are the figures of a measurement, in a fixed order.
-func (s *Scores) all() []*float64 {
-	out := []*float64{&s.PSNR, &s.SSIM, &s.Residual, &s.Baseline, &s.Seconds, &s.PSNRLuma, &s.HaarPSI}
-	for k := range s.Cost {
-		out = append(out, &s.Cost[k])
-	}
-	for i := range s.Extra {
-		out = append(out, &s.Extra[i])
-	}
-	return out
-}
-
 // meanScores averages the defined values of each figure; without one it is undefined.
 func meanScores(runs []Scores) Scores {
-	out := Scores{Extra: slices.Clone(runs[0].Extra)}
-	clear(out.Extra)
-	for k, mean := range out.all() {
-		n := 0
+	mean := func(of func(s *Scores) float64) float64 {
+		sum, n := 0.0, 0.0
 		for i := range runs {
-			if v := *runs[i].all()[k]; statistic.Defined(v) {
-				n, *mean = n+1, *mean+v
+			if v := of(&runs[i]); statistic.Defined(v) {
+				sum, n = sum+v, n+1
 			}
 		}
-		*mean /= float64(n)
+		return sum / n
+	}
+	out := Scores{Metrics: manifest.Metrics{}, Seconds: mean(func(s *Scores) float64 { return s.Seconds })}
+	for k := range out.Cost {
+		out.Cost[k] = mean(func(s *Scores) float64 { return s.Cost[k] })
+	}
+	for i := range runs {
+		for name := range runs[i].Metrics {
+			out.Metrics[name] = mean(func(s *Scores) float64 { return s.Of(name) })
+		}
 	}
 	return out
-}
-
-// ByName are the scores of the builtin metrics, by name.
-func (s *Scores) ByName() map[string]*float64 {
-	return map[string]*float64{"psnr": &s.PSNR, "ssim": &s.SSIM, "residual": &s.Residual, "psnr_y": &s.PSNRLuma, "haarpsi": &s.HaarPSI}
 }
 
 // CostKinds is the number of kinds of work in a [manifest.Cost].

@@ -21,12 +21,13 @@ func TestParseRule(t *testing.T) {
 
 func TestRuleCombine(t *testing.T) {
 	t.Parallel()
+	type m = manifest.Metrics
 	nan := math.NaN()
 	// Run 1 fits the measurement best, run 2 is closest to the truth.
 	runs := []Scores{
-		{PSNR: 20, SSIM: 0.5, Residual: 0.010, Baseline: 15, Seconds: 1},
-		{PSNR: 22, SSIM: 0.6, Residual: 0.001, Baseline: 15, Seconds: 2},
-		{PSNR: 27, SSIM: 0.7, Residual: 0.004, Baseline: 15, Seconds: 6},
+		{Metrics: m{"psnr": 20, "ssim": 0.5, "residual": 0.010, "baseline_psnr": 15}, Seconds: 1},
+		{Metrics: m{"psnr": 22, "ssim": 0.6, "residual": 0.001, "baseline_psnr": 15}, Seconds: 2},
+		{Metrics: m{"psnr": 27, "ssim": 0.7, "residual": 0.004, "baseline_psnr": 15}, Seconds: 6},
 	}
 	tests := []struct {
 		name string
@@ -35,24 +36,24 @@ func TestRuleCombine(t *testing.T) {
 		want Scores
 	}{
 		{"first", First, runs, runs[0]},
-		{"mean", Mean, runs, Scores{PSNR: 23, SSIM: 0.6, Residual: 0.005, Baseline: 15, Seconds: 3}},
-		{"min_misfit pays for all runs", MinMisfit, runs, Scores{PSNR: 22, SSIM: 0.6, Residual: 0.001, Baseline: 15, Seconds: 9}},
-		{"best_psnr pays for all runs", BestPSNR, runs, Scores{PSNR: 27, SSIM: 0.7, Residual: 0.004, Baseline: 15, Seconds: 9}},
+		{"mean", Mean, runs, Scores{Metrics: m{"psnr": 23, "ssim": 0.6, "residual": 0.005, "baseline_psnr": 15}, Seconds: 3}},
+		{"min_misfit pays for all runs", MinMisfit, runs, Scores{Metrics: m{"psnr": 22, "ssim": 0.6, "residual": 0.001, "baseline_psnr": 15}, Seconds: 9}},
+		{"best_psnr pays for all runs", BestPSNR, runs, Scores{Metrics: m{"psnr": 27, "ssim": 0.7, "residual": 0.004, "baseline_psnr": 15}, Seconds: 9}},
 		{"an overfitted run has the smaller misfit", MinMisfit,
-			[]Scores{{Residual: 0.001, PSNR: 1}, {Residual: -0.002, PSNR: 2}}, Scores{Residual: -0.002, PSNR: 2}},
+			[]Scores{{Metrics: m{"residual": 0.001, "psnr": 1}}, {Metrics: m{"residual": -0.002, "psnr": 2}}}, Scores{Metrics: m{"residual": -0.002, "psnr": 2}}},
 		{"an overfitted run is not closest to the noise", ClosestToNoise,
-			[]Scores{{Residual: -0.002, PSNR: 1}, {Residual: 0.001, PSNR: 2}}, Scores{Residual: 0.001, PSNR: 2}},
+			[]Scores{{Metrics: m{"residual": -0.002, "psnr": 1}}, {Metrics: m{"residual": 0.001, "psnr": 2}}}, Scores{Metrics: m{"residual": 0.001, "psnr": 2}}},
 		{"a misfit below the noise counts as one above", ClosestToNoise,
-			[]Scores{{Residual: 0.003, PSNR: 1}, {Residual: -0.002, PSNR: 2}}, Scores{Residual: -0.002, PSNR: 2}},
-		{"best_ssim pays for all runs", BestSSIM, runs, Scores{PSNR: 27, SSIM: 0.7, Residual: 0.004, Baseline: 15, Seconds: 9}},
+			[]Scores{{Metrics: m{"residual": 0.003, "psnr": 1}}, {Metrics: m{"residual": -0.002, "psnr": 2}}}, Scores{Metrics: m{"residual": -0.002, "psnr": 2}}},
+		{"best_ssim pays for all runs", BestSSIM, runs, Scores{Metrics: m{"psnr": 27, "ssim": 0.7, "residual": 0.004, "baseline_psnr": 15}, Seconds: 9}},
 		{"tie goes to the earlier run", MinMisfit,
-			[]Scores{{Residual: 0.1, PSNR: 1}, {Residual: 0.1, PSNR: 2}}, Scores{Residual: 0.1, PSNR: 1}},
+			[]Scores{{Metrics: m{"residual": 0.1, "psnr": 1}}, {Metrics: m{"residual": 0.1, "psnr": 2}}}, Scores{Metrics: m{"residual": 0.1, "psnr": 1}}},
 		{"undefined residual loses", MinMisfit,
-			[]Scores{{Residual: nan, PSNR: 1}, {Residual: 5, PSNR: 2}}, Scores{Residual: 5, PSNR: 2}},
+			[]Scores{{Metrics: m{"residual": nan, "psnr": 1}}, {Metrics: m{"residual": 5, "psnr": 2}}}, Scores{Metrics: m{"residual": 5, "psnr": 2}}},
 		{"oracle without truth keeps the first", BestPSNR,
-			[]Scores{{PSNR: nan, Residual: 1}, {PSNR: nan, Residual: 2}}, Scores{PSNR: nan, Residual: 1}},
+			[]Scores{{Metrics: m{"psnr": nan, "residual": 1}}, {Metrics: m{"psnr": nan, "residual": 2}}}, Scores{Metrics: m{"psnr": nan, "residual": 1}}},
 		{"mean of the defined values", Mean,
-			[]Scores{{PSNR: nan, Residual: 1}, {PSNR: 8, Residual: 2}}, Scores{PSNR: 8, Residual: 1.5}},
+			[]Scores{{Metrics: m{"psnr": nan, "residual": 1}}, {Metrics: m{"psnr": 8, "residual": 2}}}, Scores{Metrics: m{"psnr": 8, "residual": 1.5}}},
 		{"one run", MinMisfit, runs[:1], runs[0]},
 	}
 	for _, tt := range tests {
@@ -63,8 +64,8 @@ func TestRuleCombine(t *testing.T) {
 				name      string
 				got, want float64
 			}{
-				{"psnr", got.PSNR, tt.want.PSNR}, {"ssim", got.SSIM, tt.want.SSIM},
-				{"residual", got.Residual, tt.want.Residual}, {"baseline", got.Baseline, tt.want.Baseline},
+				{"psnr", got.PSNR(), tt.want.PSNR()}, {"ssim", got.Of("ssim"), tt.want.Of("ssim")},
+				{"residual", got.Of("residual"), tt.want.Of("residual")}, {"baseline", got.Baseline(), tt.want.Baseline()},
 				{"seconds", got.Seconds, tt.want.Seconds},
 			} {
 				if math.IsNaN(f.got) != math.IsNaN(f.want) || math.Abs(f.got-f.want) > 1e-12 {
@@ -85,7 +86,7 @@ func TestCombineResults(t *testing.T) {
 	}
 	for rule, want := range map[Rule][3]float64{First: {25, 0.75, 0.5}, Mean: {26.5, 0.5, 0.375}, BestPSNR: {28, 0.25, 0.25}} {
 		f, ok := CombineResults(rule, runs)
-		if !ok || [3]float64{f.PSNR, f.SSIM, f.Residual} != want {
+		if !ok || [3]float64{f.PSNR(), f.Of("ssim"), f.Of("residual")} != want {
 			t.Errorf("%s: %+v, %t, want %v", rule, f, ok, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
 
@@ -74,18 +75,17 @@ func sheetCounts(items, done int) string {
 func details(e *entry.Entry) []string {
 	out := []string{fmt.Sprintf("%s, run %d", e.Method, e.Run)}
 	s := &e.Scores
-	if statistic.Defined(s.PSNR) {
+	if statistic.Defined(s.PSNR()) {
 		psnr := "PSNR "
-		if statistic.Defined(s.Baseline) {
-			psnr += table.Decimal(s.Baseline, 2) + " → "
+		if statistic.Defined(s.Baseline()) {
+			psnr += table.Decimal(s.Baseline(), 2) + " → "
 		}
-		out = append(out, psnr+table.Decimal(s.PSNR, 2)+" dB")
+		out = append(out, psnr+table.Decimal(s.PSNR(), 2)+" dB")
 	}
-	if statistic.Defined(s.SSIM) {
-		out = append(out, "SSIM "+table.Decimal(s.SSIM, 3))
-	}
-	if statistic.Defined(s.Residual) {
-		out = append(out, "residual "+table.Decimal(s.Residual, 4))
+	for _, m := range metric.Builtin().Main() {
+		if v := s.Of(m.Name); m.Name != metric.NamePSNR && statistic.Defined(v) {
+			out = append(out, m.Title+" "+table.Decimal(v, m.Decimals))
+		}
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
 
@@ -27,16 +28,12 @@ type itemColumn struct {
 	name string
 	// value returns a string, an int64, a uint64, a float64, or a pointer to a number, nil for an undefined one.
 	value func(e *entry.Entry) any
-	// format and digits are those of the number in CSV; without them it is exact.
-	format byte
-	digits int
+	// rounded: the number has six significant digits in CSV; others are exact.
+	rounded bool
 }
 
 // itemColumns are the columns of results.csv, with the versions of the scores in the column metrics. Rows of failed and dead items have
-// no figures. Scripts read them: only append columns before the further metrics.
-//
-// In CSV, PSNR has 4 decimals, SSIM and HaarPSI 6, seconds 3, the residual 6 significant digits, its ratio to the variance of the noise
-// as well. Differences between runtimes are larger, and the digits suffice to recompute every mean in the summary.
+// no figures. Differences between runtimes are larger than the rounding in CSV, and the digits suffice to recompute every mean in the summary.
 func itemColumns(c *entry.Columns) []itemColumn {
 	text := func(name string, of func(e *entry.Entry) string) itemColumn {
 		return itemColumn{name: name, value: func(e *entry.Entry) any { return of(e) }}
@@ -49,13 +46,13 @@ func itemColumns(c *entry.Columns) []itemColumn {
 			return of(e)
 		})
 	}
-	figure := func(name string, format byte, digits int, of func(e *entry.Entry) float64) itemColumn {
+	figure := func(name string, of func(e *entry.Entry) float64) itemColumn {
 		return itemColumn{name, func(e *entry.Entry) any {
 			if !e.Done() {
 				return (*float64)(nil)
 			}
 			return statistic.Optional(of(e))
-		}, format, digits}
+		}, true}
 	}
 	count := func(name string, of func(e *entry.Entry) float64) itemColumn {
 		return itemColumn{name: name, value: func(e *entry.Entry) any {
@@ -85,18 +82,20 @@ func itemColumns(c *entry.Columns) []itemColumn {
 		{name: "seed", value: func(e *entry.Entry) any { return e.Seed }},
 		text("outcome", func(e *entry.Entry) string { return string(e.Outcome) }),
 		text("reason", func(e *entry.Entry) string { return e.Reason }),
-		figure("psnr", 'f', 4, func(e *entry.Entry) float64 { return e.Scores.PSNR }),
-		figure("ssim", 'f', 6, func(e *entry.Entry) float64 { return e.Scores.SSIM }),
-		figure("residual", 'g', 6, func(e *entry.Entry) float64 { return e.Scores.Residual }),
-		figure("residual_ratio", 'g', 6, (*entry.Entry).ResidualRatio),
-		figure("baseline_psnr", 'f', 4, func(e *entry.Entry) float64 { return e.Scores.Baseline }),
-		figure("seconds", 'f', 3, func(e *entry.Entry) float64 { return e.Scores.Seconds }),
+	}
+	scores := func(names []string) {
+		for _, name := range names {
+			out = append(out, figure(name, func(e *entry.Entry) float64 { return e.Scores.Of(name) }))
+		}
+	}
+	scores(metric.Builtin().Names())
+	out = append(out,
+		figure("residual_ratio", (*entry.Entry).ResidualRatio),
+		figure("baseline_psnr", func(e *entry.Entry) float64 { return e.Scores.Baseline() }),
+		figure("seconds", func(e *entry.Entry) float64 { return e.Scores.Seconds }),
 		count("steps", func(e *entry.Entry) float64 { return float64(e.Steps) }),
 		text("fit", func(e *entry.Entry) string { return e.Fit }),
-		figure("psnr_y", 'f', 4, func(e *entry.Entry) float64 { return e.Scores.PSNRLuma }),
-		figure("haarpsi", 'f', 6, func(e *entry.Entry) float64 { return e.Scores.HaarPSI }),
-		ofDone("metrics", func(*entry.Entry) string { return c.Text() }),
-	}
+		ofDone("metrics", func(*entry.Entry) string { return c.Text() }))
 	for k, name := range selection.CostNames {
 		out = append(out, count(name, func(e *entry.Entry) float64 { return e.Scores.Cost[k] }))
 	}
@@ -110,9 +109,7 @@ func itemColumns(c *entry.Columns) []itemColumn {
 			}
 			return &e.Photons
 		}})
-	for i, name := range c.Extra {
-		out = append(out, figure(name, 'g', 6, func(e *entry.Entry) float64 { return e.Scores.Extra[i] }))
-	}
+	scores(c.Further)
 	return out
 }
 
@@ -169,10 +166,10 @@ func (c *itemColumn) csv(e *entry.Entry) string {
 	case *float64:
 		switch {
 		case v == nil:
-		case c.format == 0:
-			return sweep.Exact(*v)
+		case c.rounded:
+			return strconv.FormatFloat(*v, 'g', 6, 64)
 		default:
-			return strconv.FormatFloat(*v, c.format, c.digits, 64)
+			return sweep.Exact(*v)
 		}
 	default:
 		return fmt.Sprint(v)

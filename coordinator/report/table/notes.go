@@ -57,7 +57,7 @@ func notes(s aggregate.Summary) []string {
 			images    string
 			unclipped bool
 		}{{"the stored 8-bit pictures", false}, {"the stored unclipped images", true}} {
-			some := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return metric.Unclipped(id) != from.unclipped })
+			some := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return metric.IsUnclipped(id) != from.unclipped })
 			if len(some) > 0 {
 				out = append(out, "Scores computed after solving, from "+from.images+": "+strings.Join(some, ", ")+".")
 			}
@@ -94,12 +94,9 @@ func partialNote(s aggregate.Summary) []string {
 				parts = append(parts, fmt.Sprintf("%s of %d", name, e.N))
 			}
 		}
-		add("PSNR", r.PSNR)
 		add("baseline", r.Baseline)
-		add("SSIM", r.SSIM)
-		add("residual", r.Residual)
-		for _, name := range extraColumns(s) {
-			add(name, extraFigure(r, name))
+		for _, m := range shownMetrics(s) {
+			add(m.Title, r.Metrics[m.Name])
 		}
 		if len(parts) > 0 {
 			rows = append(rows, fmt.Sprintf("%s: %s of %d images", s.Varying.RowName(r), strings.Join(parts, ", "), r.Images))

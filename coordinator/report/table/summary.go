@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/restore/metric"
 )
 
 // Suspect marks a row of which at least half of the items have warnings.
@@ -71,41 +72,35 @@ func figureColumns(s aggregate.Summary) []figureColumn {
 	}
 	half := func(e statistic.Estimate, missing string) string { return Half(e, 2, missing) }
 	gain := func(e statistic.Estimate, missing string) string { return SignedMean(e, 2, missing) }
-	itself := func(mean float64) float64 { return mean }
-	toZero := func(mean float64) float64 { return -math.Abs(mean) }
-	out := []figureColumn{
-		{"n", nil, func(*aggregate.Row) statistic.Estimate { return statistic.Estimate{} }, false, nil},
-		{"PSNR", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.PSNR }, true, itself},
-		{"±95%", half, func(r *aggregate.Row) statistic.Estimate { return r.PSNR }, false, nil},
-		{"baseline", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Baseline }, false, nil},
-		{"gain", gain, func(r *aggregate.Row) statistic.Estimate { return r.Gain }, true, nil},
-		{"SSIM", decimals(3), func(r *aggregate.Row) statistic.Estimate { return r.SSIM }, true, itself},
-		{"residual", decimals(4), func(r *aggregate.Row) statistic.Estimate { return r.Residual }, true, toZero},
-		{"s/image", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Seconds }, false, nil},
+	out := []figureColumn{{"n", nil, func(*aggregate.Row) statistic.Estimate { return statistic.Estimate{} }, false, nil}}
+	for _, m := range shownMetrics(s) {
+		c := figureColumn{m.Title, decimals(m.Decimals), func(r *aggregate.Row) statistic.Estimate { return r.Metrics[m.Name] }, true, nil}
+		if m.Better != "" {
+			c.merit = m.Merit
+		}
+		if out = append(out, c); m.Name == metric.NamePSNR {
+			out = append(out,
+				figureColumn{"±95%", half, (*aggregate.Row).PSNR, false, nil},
+				figureColumn{"baseline", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Baseline }, false, nil},
+				figureColumn{"gain", gain, func(r *aggregate.Row) statistic.Estimate { return r.Gain }, true, nil})
+		}
 	}
-	for _, name := range extraColumns(s) {
-		out = append(out, figureColumn{name, decimals(4), func(r *aggregate.Row) statistic.Estimate { return extraFigure(r, name) }, true, nil})
-	}
+	out = append(out, figureColumn{"s/image", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Seconds }, false, nil})
 	for _, k := range costColumns(s) {
 		out = append(out, figureColumn{costHeadings[k], decimals(0), func(r *aggregate.Row) statistic.Estimate { return r.Cost[selection.CostNames[k]] }, false, nil})
 	}
 	return out
 }
 
-// extraColumns are the metrics with columns after the fixed ones: those whose scores were computed after solving.
-func extraColumns(s aggregate.Summary) []string {
-	return slices.DeleteFunc(slices.Clone(s.ScoredLater), func(name string) bool { return name == "psnr" || name == "ssim" || name == "residual" })
-}
-
-// extraFigure is the estimate in one of the extraColumns.
-func extraFigure(r *aggregate.Row, name string) statistic.Estimate {
-	switch name {
-	case "psnr_y":
-		return r.PSNRLuma
-	case "haarpsi":
-		return r.HaarPSI
+// shownMetrics are the metrics with a column: the main ones, and those whose scores were computed after solving.
+func shownMetrics(s aggregate.Summary) metric.Set {
+	shown := metric.Builtin().Main()
+	for _, name := range s.ScoredLater {
+		if _, main := shown.Find(name); !main {
+			shown = append(shown, metric.Describe(name))
+		}
 	}
-	return r.Metrics[name]
+	return shown
 }
 
 // Of returns one line per problem and approach; missing stands for an undefined figure. The first note states the units and what

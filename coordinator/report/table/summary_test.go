@@ -93,7 +93,7 @@ func TestDecimalHasNoNegativeZero(t *testing.T) {
 // TestTableStatesFiguresOfFewerImages: one of three images has no truth, so that PSNR and SSIM are means of two.
 func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 	t.Parallel()
-	blind := func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }
+	blind := func(r *manifest.Result) { r.Metrics = manifest.Metrics{"residual": 0.01} }
 	results := []manifest.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0)), reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(22, 15, 0.5, 0)),
 	}
@@ -105,7 +105,7 @@ func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 		if strings.Contains(whole.String(), note) {
 			t.Errorf("%s has the note without need:\n%s", format, &whole)
 		}
-		if want := note + ", because the others have no such figure: hdr ddiff: PSNR of 2, baseline of 2, SSIM of 2 of 3 images."; !strings.Contains(part.String(), want) {
+		if want := note + ", because the others have no such figure: hdr ddiff: baseline of 2, PSNR of 2, SSIM of 2 of 3 images."; !strings.Contains(part.String(), want) {
 			t.Errorf("%s lacks %q:\n%s", format, want, &part)
 		}
 	}
@@ -118,7 +118,7 @@ func TestNotesNameTheNoiseLevel(t *testing.T) {
 	for _, sigma := range []float64{0.02, 0.1} {
 		at := func(r *manifest.Result) { r.Item.Sigma = sigma }
 		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0), at), reporttest.Result(t, "hdr", "ddiff", "b", 0, at,
-			func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }))
+			func(r *manifest.Result) { r.Metrics = manifest.Metrics{"residual": 0.01} }))
 	}
 	text := tableText(t, summaryOf(t, results, selection.First), table.FormatText)
 	reporttest.Contains(t, text, "hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1")

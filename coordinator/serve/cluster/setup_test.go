@@ -180,7 +180,7 @@ func encoded(t *testing.T, id string, i int) []byte {
 	t.Helper()
 	psnr := float64(i)
 	r := manifest.Result{
-		Schema: 1, Item: manifest.Item{ID: id}, Outcome: manifest.OutcomeDone, Worker: "gpu-1", Seconds: 2, Metrics: manifest.Metrics{PSNR: &psnr},
+		Schema: 1, Item: manifest.Item{ID: id}, Outcome: manifest.OutcomeDone, Worker: "gpu-1", Seconds: 2, Metrics: manifest.Metrics{"psnr": psnr},
 	}
 	if i%10 == 0 {
 		r.Warnings = []manifest.Warning{{Code: item.WarnWorse, Text: "worse"}}

@@ -22,7 +22,7 @@ import (
 func result(id string, psnr float64, codes ...string) *manifest.Result {
 	r := &manifest.Result{Item: manifest.Item{ID: id}, Worker: "gpu-1", Seconds: 2}
 	if !math.IsNaN(psnr) {
-		r.Metrics.PSNR = &psnr
+		r.Metrics = manifest.Metrics{"psnr": psnr}
 	}
 	for _, code := range codes {
 		r.Warnings = append(r.Warnings, manifest.Warning{Code: code})

@@ -65,9 +65,12 @@ func (o order) key(r *row, index int) key {
 	case bySeconds:
 		k.Value, k.Missing = float64(r.seconds), !r.read
 	default:
-		v := r.values[o.column]
-		if k.Missing = math.IsNaN(float64(v)); !k.Missing {
-			k.Value = min(max(float64(v), -math.MaxFloat64), math.MaxFloat64)
+		v := math.NaN()
+		if r.values != nil {
+			v = float64(r.values[o.column])
+		}
+		if k.Missing = math.IsNaN(v); !k.Missing {
+			k.Value = min(max(v, -math.MaxFloat64), math.MaxFloat64)
 		}
 	}
 	return k

@@ -1,7 +1,6 @@
 // Package listing has the items of one campaign in memory, and filters, sorts and pages them.
 //
-// A row takes some 150 bytes and its name. The package reads nothing: its user enters items, states and results. A further metric to sort by is
-// one line of metrics.
+// A row takes some 150 bytes and its name, and 32 after its result. The package reads nothing: its user enters items, states and results.
 package listing
 
 import (
@@ -14,15 +13,19 @@ import (
 
 	"ddiff/api"
 	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // metrics are the columns of a row, in the order of row.values.
 func metrics() []string {
-	return []string{"psnr", "ssim", "psnr_y", "haarpsi", "residual", "baseline_psnr", "baseline_ssim"}
+	names := metric.Builtin().Names()
+	for _, m := range metric.Builtin() {
+		if m.Degraded {
+			names = append(names, metric.Degraded(m.Name))
+		}
+	}
+	return names
 }
-
-// columns is the number of metrics.
-const columns = 7
 
 // text is a string that rows share.
 type text = unique.Handle[string]
@@ -36,9 +39,9 @@ type row struct {
 	run                                int32
 	read                               bool // the result was read, or cannot be
 	seconds                            float32
-	finished                           uint32           // seconds since 1970, 0 if unknown
-	values                             [columns]float32 // NaN without a value
-	warnings                           []string         // codes
+	finished                           uint32    // seconds since 1970, 0 if unknown
+	values                             []float32 // of the metrics, NaN without a value; nil before the result
+	warnings                           []string  // codes
 }
 
 // Table has the items of a campaign in the order of the manifest. Its methods may be called concurrently.
@@ -48,10 +51,12 @@ type Table struct {
 	first map[[16]byte]int32 // by the first half of the id
 	done  int
 	reads int
+
+	metrics []string
 }
 
 // New returns an empty table.
-func New() *Table { return &Table{first: map[[16]byte]int32{}} }
+func New() *Table { return &Table{first: map[[16]byte]int32{}, metrics: metrics()} }
 
 // Len returns the number of rows.
 func (t *Table) Len() int {
@@ -71,9 +76,6 @@ func (t *Table) Add(items []manifest.Item) {
 			name: unique.Make(it.Name), task: unique.Make(it.Task), method: unique.Make(it.Method), worker: unique.Make(""), reason: unique.Make(""), state: api.StatePending, run: int32(it.Run), next: -1,
 		}
 		_, _ = hex.Decode(r.id[:], []byte(it.ID)[:min(len(it.ID), 2*len(r.id))]) // an id in a window is hexadecimal
-		for c := range r.values {
-			r.values[c] = float32(math.NaN())
-		}
 		k := [16]byte(r.id[:16])
 		at := int32(len(t.rows))
 		if same, ok := t.first[k]; ok {
@@ -149,19 +151,18 @@ func (t *Table) SetResult(res *manifest.Result) {
 			warnings = append(warnings, code)
 		}
 	}
-	m, finished := &res.Metrics, uint32(0)
+	var values []float32
+	for _, name := range t.metrics {
+		values = append(values, float32(res.Metrics.Of(name)))
+	}
+	finished := uint32(0)
 	if at := res.Finished.Unix(); at > 0 && at <= math.MaxUint32 {
 		finished = uint32(at)
 	}
 	t.each(res.Item.ID, func(r *row) {
 		t.count(r, -1)
 		r.state, r.read, r.reason, r.worker, r.warnings = api.StateDone, true, unique.Make(""), unique.Make(res.Worker), warnings
-		r.seconds, r.finished = float32(res.Seconds), finished
-		for c, v := range []*float64{m.PSNR, m.SSIM, m.PSNRLuma, m.HaarPSI, m.Residual, m.BaselinePSNR, m.BaselineSSIM} {
-			if r.values[c] = float32(math.NaN()); v != nil {
-				r.values[c] = float32(*v)
-			}
-		}
+		r.seconds, r.finished, r.values = float32(res.Seconds), finished, values
 		t.count(r, 1)
 	})
 }
@@ -244,12 +245,12 @@ func (t *Table) item(index int) api.Item {
 		ID: hex.EncodeToString(r.id[:]), Index: index, Name: r.name.Value(), Task: r.task.Value(), Method: r.method.Value(), Run: int(r.run),
 		State: r.state, Reason: r.reason.Value(), Worker: r.worker.Value(), Seconds: r.seconds, Warnings: r.warnings,
 	}
-	for c, name := range metrics() {
-		if v := r.values[c]; !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
+	for c, v := range r.values {
+		if !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
 			if out.Metrics == nil {
 				out.Metrics = map[string]float32{}
 			}
-			out.Metrics[name] = v
+			out.Metrics[t.metrics[c]] = v
 		}
 	}
 	return out

@@ -6,13 +6,13 @@ const cardsAtOnce = 24;
 const maxRatio = 1.5;
 
 const orders = {
-  psnr: (a, b) => compareNumbers(items.psnr[a], items.psnr[b], 1),
+  psnr: (a, b) => compareNumbers(scores.psnr[a], scores.psnr[b], 1),
   gain: (a, b) => compareNumbers(gainOf(a), gainOf(b), 1),
-  residual: (a, b) => compareNumbers(items.residual[a], items.residual[b], -1),
+  residual: (a, b) => compareNumbers(scores.residual[a], scores.residual[b], -1),
   ratio: (a, b) => compareNumbers(items.ratio[a], items.ratio[b], -1),
 };
 
-const gainOf = (row) => (items.psnr[row] === null || items.baseline[row] === null ? null : items.psnr[row] - items.baseline[row]);
+const gainOf = (row) => (scores.psnr[row] === null || items.baseline[row] === null ? null : scores.psnr[row] - items.baseline[row]);
 
 // varianceOf names the mean variance of an item's noise.
 const varianceOf = (row) => (cellOf(row).photons ? "noise variance" : "σ²");
@@ -22,20 +22,20 @@ function figure(title, value, unit, mark) {
     element("dd", { class: mark ?? null }, value, unit ? element("span", { class: "unit" }, ` ${unit}`) : null));
 }
 
-// figuresOf lists the scores of an item. The PSNR comes first.
+// scored lists the metrics of which an item has a score, the main ones or the others. The residual has a place of its own.
+const scored = (row, main) => items.metrics.filter((m) => Boolean(m.main) === main && m.name !== "residual" && scores[m.name][row] !== null);
+
+// figuresOf lists the main scores of an item.
 function figuresOf(row) {
   const list = element("dl", { class: "figures" });
   const gain = gainOf(row);
-  if (items.psnr[row] !== null) list.append(figure("PSNR", decimals(items.psnr[row], 2), "dB"));
-  if (gain !== null) {
-    list.append(figure("Degraded", decimals(items.baseline[row], 2), "dB", "before"));
-    list.append(figure("Gain", signed(gain, 2), "dB", gain < 0 ? "loss" : "win"));
+  for (const m of scored(row, true)) {
+    list.append(figure(m.title, decimals(scores[m.name][row], m.decimals), m.unit));
+    if (m.name === "psnr" && gain !== null) {
+      list.append(figure("Degraded", decimals(items.baseline[row], 2), "dB", "before"));
+      list.append(figure("Gain", signed(gain, 2), "dB", gain < 0 ? "loss" : "win"));
+    }
   }
-  if (items.ssim[row] !== null) list.append(figure("SSIM", decimals(items.ssim[row], 3)));
-  items.metrics.forEach((name, k) => {
-    const v = items.extra[k][row];
-    if (v !== null) list.append(figure(name, decimals(v, 3)));
-  });
   const ratio = items.ratio[row];
   if (ratio !== null) {
     const misfit = ratio > maxRatio;
@@ -43,8 +43,8 @@ function figuresOf(row) {
     entry.title = `mean((y − A(x))²) over ${varianceOf(row)}${misfit ? `; above ${maxRatio}: the image does not explain its measurement` : ""}`;
     if (misfit) entry.lastChild.append(element("span", { class: "flag", role: "img", "aria-label": `above ${maxRatio}` }, "!"));
     list.append(entry);
-  } else if (items.residual[row] !== null) {
-    list.append(figure("Residual", decimals(items.residual[row], 4)));
+  } else if (scores.residual[row] !== null) {
+    list.append(figure("Residual", decimals(scores.residual[row], 4)));
   }
   return list;
 }
@@ -64,14 +64,13 @@ function settingsOf(row) {
   const c = cellOf(row);
   const how = items.hows[items.how[row]];
   const list = element("dl", { class: "settings" });
-  const score = (v, digits) => (v === null ? "" : decimals(v, digits));
   const spaced = (text) => text.replaceAll(";", "; ");
   for (const [name, value] of [
     ["Task", c.label === c.task ? c.task : `${c.label} (${c.task})`], ["Parameters", spaced(c.params)], ["Noise σ", String(c.sigma)], ["Photons", c.photons ? String(c.photons) : ""],
     ["Size", `${how.width} × ${how.height} px${how.fit ? `, ${how.fit}` : ""}`], ["Method", c.method], ["Preset", c.preset],
     ["Settings", spaced(c.settings)], ["Prior", c.prior], ["Seed", how.seed], ["Run", String(items.run[row])],
-    ["HaarPSI", score(items.haarpsi[row], 3)], ["PSNR of luma", score(items.luma[row], 2)],
-    ["Residual", items.residual[row] === null ? "" : `mean((y − A(x))²) − ${varianceOf(row)} = ${score(items.residual[row], 4)}`],
+    ...scored(row, false).map((m) => [m.title, `${decimals(scores[m.name][row], m.decimals)} ${m.unit ?? ""}`]),
+    ["Residual", scores.residual[row] === null ? "" : `mean((y − A(x))²) − ${varianceOf(row)} = ${decimals(scores.residual[row], 4)}`],
     ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${how.precision ? `, ${how.precision}` : ""}${work(how.cost)}`],
     ["Warnings", spaced(items.warnings[row])], ["Item", items.id[row]],
   ]) {

@@ -3,6 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("report-data").textContent);
 const items = data.items;
+const scores = items.scores; // by the names of items.metrics
 const count = items.id.length;
 
 // element(tag, attributes, children) makes an element; null and false attributes are left out, functions are listeners.

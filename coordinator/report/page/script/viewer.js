@@ -37,8 +37,8 @@ function panel(title, path, alt, figures, over) {
 
 function scoresText(row) {
   const parts = [];
-  if (items.psnr[row] !== null) parts.push(`${decimals(items.psnr[row], 2)} dB`);
-  if (items.ssim[row] !== null) parts.push(`SSIM ${decimals(items.ssim[row], 3)}`);
+  if (scores.psnr[row] !== null) parts.push(`${decimals(scores.psnr[row], 2)} dB`);
+  if (scores.ssim[row] !== null) parts.push(`SSIM ${decimals(scores.ssim[row], 3)}`);
   if (items.ratio[row] !== null) parts.push(`residual ${decimals(items.ratio[row], 2)} ${varianceOf(row)}`);
   return parts.join(" · ");
 }

@@ -6,8 +6,6 @@ import { Failure, Loading, Message } from "./Message.jsx";
 import { useResource } from "./resource.js";
 import { amend, link } from "./route.js";
 
-const metrics = ["psnr", "ssim", "haarpsi", "residual"];
-
 // interval is a mean with its 95 % interval.
 function Interval({ of: e, sign }) {
   if (!e || e.mean === undefined || e.mean === null) return "–";
@@ -63,6 +61,7 @@ function Largest({ images, a, b }) {
 export function Compare({ query }) {
   const { a, b, metric } = query;
   const list = useResource("campaigns");
+  const metrics = useResource("metrics").value ?? [];
   const both = a && b && a !== b;
   const { value, error, reload } = useResource(both ? "compare" : null, { a, b, metric });
   const names = useMemo(() => (list.value?.campaigns ?? []).map((c) => c.campaign.id).reverse(), [list.value]);
@@ -90,7 +89,7 @@ export function Compare({ query }) {
       <div class="head"><h1>Compare</h1></div>
       <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
         {choice("a")}{choice("b")}
-        <label>Metric <select value={metric ?? "psnr"} onChange={(e) => amend({ metric: e.target.value })}>{metrics.map((m) => <option key={m}>{m}</option>)}</select></label>
+        <label>Metric <select value={metric ?? "psnr"} onChange={(e) => amend({ metric: e.target.value })}>{metrics.map((m) => <option key={m.name} value={m.name}>{m.title}</option>)}</select></label>
       </form>
       {body}
     </>

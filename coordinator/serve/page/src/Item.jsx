@@ -11,13 +11,14 @@ import { useResource } from "./resource.js";
 import { amend } from "./route.js";
 import { Viewer } from "./Viewer.jsx";
 
-const figures = [
-  ["psnr", "PSNR", (v) => `${fixed(v, 2)} dB`], ["baseline_psnr", "Degraded", (v) => `${fixed(v, 2)} dB`], ["ssim", "SSIM", (v) => fixed(v, 3)],
-  ["haarpsi", "HaarPSI", (v) => fixed(v, 3)], ["residual", "Residual − σ²", short],
-];
-
-function Figures({ metrics = {}, seconds }) {
-  const shown = figures.filter(([key]) => metrics[key] !== undefined && metrics[key] !== null).map(([key, title, text]) => [title, text(metrics[key])]);
+function Figures({ metrics: scores = {}, seconds }) {
+  const { value: metrics } = useResource("metrics");
+  const shown = [];
+  for (const m of metrics ?? []) {
+    for (const [key, title] of [[m.name, m.title], [`baseline_${m.name}`, `${m.title} of the measurement`]]) {
+      if (scores[key] !== undefined) shown.push([title, m.better === "closer_to_zero" ? short(scores[key]) : `${fixed(scores[key], m.decimals)} ${m.unit ?? ""}`]);
+    }
+  }
   if (seconds) shown.push(["Solver", `${fixed(seconds, 2)} s`]);
   return <dl class="figures">{shown.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
 }

@@ -7,7 +7,7 @@ import { useResource } from "./resource.js";
 
 // drawn lists the tasks with such a figure: those with two approaches to one problem.
 const drawn = (rows) => {
-  const problems = Map.groupBy(rows.filter((r) => r.psnr && r.seconds), (r) => JSON.stringify([r.task, r.params, r.sigma, r.photons, r.size]));
+  const problems = Map.groupBy(rows.filter((r) => r.metrics?.psnr && r.seconds), (r) => JSON.stringify([r.task, r.params, r.sigma, r.photons, r.size]));
   return [...new Set([...problems.values()].filter((of) => of.length > 1).map((of) => of[0].task))];
 };
 
