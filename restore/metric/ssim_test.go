@@ -161,8 +161,8 @@ func TestDefinitions(t *testing.T) {
 					score func(x, y *raster.Image) (float64, error)
 					want  float64
 				}{
-					{"PSNR", PSNR, -10 * math.Log10(mse+1e-8)}, {"compareLuma", compareLuma, -10 * math.Log10(lumas+1e-8)},
-					{"SSIM", SSIM, plainSSIM(x, y)}, {"HaarPSI", HaarPSI, plainHaarPSI(x, y)},
+					{"PSNR", PSNR, -10 * math.Log10(mse+1e-8)}, {"luma PSNR", compareLuma, -10 * math.Log10(lumas+1e-8)},
+					{"SSIM", SSIM, plainSSIM(x, y)}, {"HaarPSI", compareHaar, plainHaarPSI(x, y)},
 				} {
 					got, err := m.score(x, y)
 					must(t, err)
