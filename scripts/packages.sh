@@ -44,6 +44,7 @@ if [[ $1 == test ]]; then
 	program curl curl                  # a client of ONNX Runtime
 	program chromium chromium          # contains a software Vulkan for WebGPU
 	library libvulkan.so.1 libvulkan1
+	program strace strace              # for attacks on stores
 	program protoc protobuf-compiler
 	program "$python" python3
 	module torch python3-torch

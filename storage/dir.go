@@ -26,7 +26,7 @@ const staleAfter = time.Hour
 // skips it, Delete leaves it, and a write returns ErrConflict. The directory itself may be a link.
 //
 // A write creates a temporary file below ".tmp" of the directory, syncs it to disk, moves it to its final name and
-// syncs the directory entry. A successful write therefore survives a power failure, and a failed write leaves
+// syncs the directory entry, and at the first use of a folder those above it. A successful write therefore survives a power failure, and a failed write leaves
 // nothing to read. On a disk that syncs, the rate of writes is bound by these two flushes per object, which
 // concurrent writers share.
 type Dir struct {
@@ -36,6 +36,8 @@ type Dir struct {
 	path string
 	// swept is done before the first write.
 	swept sync.Once
+	// synced are the folders that survive a power failure.
+	synced regular.Synced
 }
 
 var _ Store = (*Dir)(nil)
@@ -148,6 +150,7 @@ func (d *Dir) Delete(ctx context.Context, key string) error {
 		if err := d.remove(dir, fs.FileMode.IsDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break // in use
 		}
+		d.synced.Forget(dir)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (d *Dir) writeOnce(ctx context.Context, key string, data []byte, publish fu
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	folder, err := regular.OpenMadeFolder(root, path.Dir(key))
+	folder, err := d.synced.OpenMadeFolder(root, path.Dir(key))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -67,6 +68,67 @@ func makeChild(in *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	return openChild(in, name)
+}
+
+// Synced remembers folders whose own entries are on the disk. The zero value knows none. All methods may be called concurrently.
+type Synced struct {
+	mu      sync.Mutex
+	folders map[string]fs.FileInfo
+}
+
+// mostSynced bounds the memory of Synced: it forgets all folders at this number.
+const mostSynced = 4096
+
+// OpenMadeFolder is [OpenMadeFolder] after which the entries of all folders of the path survive a power failure: also of those that
+// another process has made and not synced yet.
+func (s *Synced) OpenMadeFolder(in *os.Root, path string) (*os.Root, error) {
+	whole := ""
+	return walk(in, path, func(in *os.Root, name string) (*os.Root, error) {
+		whole += "/" + name
+		folder, err := openChild(in, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = in.Mkdir(name, 0o755); err == nil || errors.Is(err, fs.ErrExist) { // another process may create it now
+				folder, err = openChild(in, name)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		info, err := folder.Stat(".")
+		if err == nil && !s.has(whole, info) {
+			if err = SyncFolder(in); err == nil {
+				s.add(whole, info)
+			}
+		}
+		if err != nil {
+			folder.Close() // opened for reading
+			return nil, err
+		}
+		return folder, nil
+	})
+}
+
+func (s *Synced) has(path string, info fs.FileInfo) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.folders[path]
+	return known != nil && os.SameFile(known, info)
+}
+
+func (s *Synced) add(path string, info fs.FileInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.folders) >= mostSynced || s.folders == nil {
+		s.folders = map[string]fs.FileInfo{}
+	}
+	s.folders[path] = info
+}
+
+// Forget forgets a folder that was removed: another one may get its number.
+func (s *Synced) Forget(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.folders, "/"+path)
 }
 
 // SyncFolder writes the entries of a folder to the disk. It is no error that a file system cannot sync folders.
