@@ -110,7 +110,7 @@ func TestCollectedFolders(t *testing.T) {
 	}
 }
 
-// Of the index, the newest entry stays.
+// Of the index, the newest entry stays, and the mark of a deletion for 90 days.
 func TestSupersededEntries(t *testing.T) {
 	t.Parallel()
 	entry := func(number int, state index.State) string {
@@ -121,17 +121,24 @@ func TestSupersededEntries(t *testing.T) {
 		return e.Key()
 	}
 	keep := []string{entry(6, index.Open), "campaigns/c/campaign.json"}
+	mark := index.Tombstone(&manifest.Campaign{ID: "c", Submitted: time.Unix(1e9, 0)})
 	drop := []string{entry(5, index.Archived), entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open)}
-	s, _ := storeWith(t, slices.Concat(keep, drop)...)
+	s, written := storeWith(t, slices.Concat(keep, drop, []string{mark})...)
 	newest, err := index.New(s).All(t.Context())
 	must(t, err)
-	cleaner := &Cleaner{Store: s}
-	r, err := cleaner.remove(t.Context(), "index", "superseded", cleaner.superseded(t.Context(), newest), nil)
-	got := keysOf(t, s, "campaigns/")
-	slices.Sort(keep)
-	slices.Sort(got)
-	if err != nil || r.Objects != len(drop) || !slices.Equal(got, keep) {
-		t.Errorf("%+v, %v, left %q, want %q", r, err, got, keep)
+	for _, step := range []struct {
+		age  time.Duration
+		drop int
+		keep []string
+	}{{buriedAge - time.Hour, len(drop), append(slices.Clone(keep), mark)}, {buriedAge, 1, keep}} {
+		cleaner := &Cleaner{Store: s, Now: func() time.Time { return written.Add(step.age) }}
+		r, err := cleaner.remove(t.Context(), "index", "superseded", cleaner.superseded(t.Context(), newest), nil)
+		got := keysOf(t, s, "campaigns/")
+		slices.Sort(step.keep)
+		slices.Sort(got)
+		if err != nil || r.Objects != step.drop || !slices.Equal(got, step.keep) {
+			t.Errorf("%+v, %v, left %q, want %q", r, err, got, step.keep)
+		}
 	}
 }
 

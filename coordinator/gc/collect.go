@@ -22,6 +22,8 @@ const (
 	// folderAge protects the folder of a campaign that is not in the index yet, and priorAge a prior that was copied for it.
 	folderAge = 24 * time.Hour
 	priorAge  = 24 * time.Hour
+	// buriedAge is the age of a backup of NATS from which on it brings a deleted campaign back.
+	buriedAge = 90 * 24 * time.Hour
 )
 
 // Config selects what Collect deletes.
@@ -75,11 +77,11 @@ func (c *Cleaner) removeOne(ctx context.Context, kind, name string, listing obje
 	return []Removal{r}, err
 }
 
-// superseded lists the entries of the index that no longer count.
+// superseded lists the entries of the index that no longer count, and the old marks of deleted campaigns.
 func (c *Cleaner) superseded(ctx context.Context, newest map[string]index.Entry) objects {
 	return c.list(ctx, index.Prefix, func(i storage.Info) bool {
 		e, ok := index.ParseKey(i.Key)
-		return ok && e.Number < newest[e.ID].Number
+		return ok && e.Number < newest[e.ID].Number || index.IsTombstone(i.Key) && c.now().Sub(i.Modified) >= buriedAge
 	})
 }
 
