@@ -2,6 +2,7 @@ package enginecache
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -334,4 +335,27 @@ func TestOpenEngineDuringFetch(t *testing.T) {
 	done()
 	close(s.release)
 	<-fetched
+}
+
+// TestAttackForgedCache: another user who may write to the cache replaces a prior by a file with a digest of the cache. The prior of the
+// campaign is loaded all the same.
+func TestAttackForgedCache(t *testing.T) {
+	t.Parallel()
+	c := newFiles(t)
+	p, other := c.prior(workertest.Share(t, 0.1)), workertest.Share(t, 0.2)
+	dir := t.TempDir()
+	name := regular.SHA256([]byte(p.SHA256))
+	sum, err := hex.DecodeString(regular.SHA256(append([]byte(name), other...)))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, name), append(sum, other...), 0o644))
+	e := c.engines(func(cfg *Config) { cfg.Dir = dir })
+	engine, done, err := e.Acquire(t.Context(), p)
+	must(t, err)
+	defer done()
+	if got := engine.Prior().SHA256; got != p.SHA256 {
+		t.Errorf("the engine has the prior %.12s, want %.12s", got, p.SHA256)
+	}
+	if !strings.Contains(c.log.String(), "somebody changed the cached prior") {
+		t.Errorf("log: %s", c.log.String())
+	}
 }

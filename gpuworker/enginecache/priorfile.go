@@ -41,9 +41,10 @@ func (c *Cache) readPrior(ctx context.Context, from manifest.PriorFile) ([]byte,
 }
 
 // fetch returns the bytes of a file, from the local disk or the store. kind names the file in messages, unusable is the error of a file that
-// a retry would not help.
+// a retry would not help. Whoever may write to the local disk can write a file with a digest of the cache: the bytes must also have that of the
+// campaign.
 func (c *Cache) fetch(ctx context.Context, kind string, unusable error, key, sha string) ([]byte, error) {
-	return c.files.Get(ctx, sha, func(ctx context.Context) ([]byte, error) {
+	load := func(ctx context.Context) ([]byte, error) {
 		data, err := c.cfg.Store.Get(ctx, key)
 		switch {
 		case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrTooLarge), errors.Is(err, storage.ErrBadKey):
@@ -56,5 +57,11 @@ func (c *Cache) fetch(ctx context.Context, kind string, unusable error, key, sha
 		}
 		c.cfg.Logger.Info("fetched "+kind, "key", key)
 		return data, nil
-	})
+	}
+	data, err := c.files.Get(ctx, sha, load)
+	if err == nil && regular.SHA256(data) != sha {
+		c.cfg.Logger.Warn("somebody changed the cached "+kind+"; make its folder private", "folder", c.cfg.Dir, "sha256", sha)
+		return load(ctx)
+	}
+	return data, err
 }

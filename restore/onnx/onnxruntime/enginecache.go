@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ddiff/internal/regular"
 )
 
 // engineCache creates the directory of TensorRT's compiled engines for a model. Its name is a digest of everything that
@@ -20,6 +22,17 @@ func (r *Runtime) engineCache(model []byte) (string, error) {
 	dir := filepath.Join(user, "ddiff", "tensorrt", engineKey(model, nvidiaGPUs("/proc/driver/nvidia/gpus"), r.version, r.device))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("create the engine cache: %w", err)
+	}
+	// Engines have code. The folder of ddiff, and those below, are ours alone.
+	place, err := filepath.EvalSymlinks(dir)
+	for range 3 {
+		if err == nil && !regular.IsPrivate(place) {
+			err = fmt.Errorf("another user may change %s; remove it, or set XDG_CACHE_HOME to a folder of yours", place)
+		}
+		place = filepath.Dir(place)
+	}
+	if err != nil {
+		return "", fmt.Errorf("open the engine cache: %w", err)
 	}
 	return dir, nil
 }

@@ -125,4 +125,11 @@ func TestEngineCache(t *testing.T) {
 	if info, e := os.Stat(dir); err != nil || e != nil || !info.IsDir() {
 		t.Errorf("no directory %s: %v %v", dir, err, e)
 	}
+	// Compiled engines have code.
+	if err := os.Chmod(filepath.Dir(dir), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.engineCache([]byte("m")); err == nil || !strings.Contains(err.Error(), "another user may change") {
+		t.Errorf("a cache of others: %v", err)
+	}
 }
