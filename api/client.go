@@ -47,6 +47,9 @@ type Client struct {
 	once  *retryablehttp.Client // for requests that are not idempotent
 }
 
+// maxAnswer limits the answer of a server that is perhaps no coordinator, in bytes.
+const maxAnswer = 256 << 20
+
 const badServer = "the address of the server is not of the form https://host:8080"
 
 // NewClient returns a client. It sends no request.
@@ -105,7 +108,10 @@ func (c *Client) request(ctx context.Context, method, at string, query url.Value
 	if err != nil {
 		return nil, fmt.Errorf("%w: the server does not answer: %w", ErrUnavailable, err)
 	}
-	data, err := io.ReadAll(answer.Body)
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	if err == nil && len(data) > maxAnswer {
+		err = fmt.Errorf("it has more than %d MiB", maxAnswer>>20)
+	}
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		return nil, fmt.Errorf("%w: read the answer of the server: %w", ErrUnavailable, err)
 	}

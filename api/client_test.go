@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -24,5 +26,26 @@ func TestAttackServerAddress(t *testing.T) {
 	}
 	if _, err := api.NewClient(api.ClientConfig{URL: "https://host:8080"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAttackEndlessAnswer: an answer without an end is an error.
+func TestAttackEndlessAnswer(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		block := make([]byte, 1<<20)
+		for range 4 << 10 {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	c, err := api.NewClient(api.ClientConfig{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Workers(t.Context()); !errors.Is(err, api.ErrUnavailable) || !strings.Contains(err.Error(), "more than 256 MiB") {
+		t.Errorf("error %v", err)
 	}
 }
