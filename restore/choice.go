@@ -2,8 +2,10 @@ package restore
 
 import (
 	"cmp"
+	"context"
 
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/prior"
 	"ddiff/restore/solver"
 )
 
@@ -78,6 +80,51 @@ func (e *Engine) divisible(p Plan) bool {
 	known := err == nil && solver.Divisible(run) == nil
 	e.steps.Store(key, known)
 	return known
+}
+
+// Form returns the form of a plan's network, "" for the exported one: that of the build, or the chosen one, which is known from the first Solver on. A step
+// that differentiates the network, or evaluates it in a loop, has it as exported.
+func (e *Engine) Form(p Plan) prior.Form {
+	if e.RuntimeFor(p).Divides() || !e.divisible(p) {
+		return ""
+	}
+	if form, ok := e.forms.Load(e.workload(p)); ok {
+		return form.(prior.Form)
+	}
+	return e.cfg.Build.Form
+}
+
+// formFor is Form before a solver for batches of n. It chooses if need be.
+func (e *Engine) formFor(p Plan, n int) prior.Form {
+	form, rt := e.Form(p), e.RuntimeFor(p)
+	w := e.workload(p)
+	if _, known := e.forms.Load(w); known || form != "" || e.cfg.ChooseOn != rt.Provider() || !e.divisible(p) {
+		return form
+	}
+	key := w
+	w.Images = n
+	c, err := e.prior.Choose(context.Background(), rt, w)
+	if err != nil {
+		e.logger.Warn("the choice of the form of the network is not stored", "prior", e.prior.File, "reason", err)
+	}
+	for _, t := range c.Tried {
+		if t.Left != "" {
+			e.logger.Info("a form of the network is not used", "form", t.Form, "reason", t.Left)
+		} else {
+			e.logger.Info("timed a form of the network", "form", t.Form, "batch", n, "ms", t.Milliseconds, "chosen", t.Form == c.Form)
+		}
+	}
+	if form = c.Form; form == prior.Exported {
+		form = ""
+	}
+	e.forms.Store(key, form)
+	return form
+}
+
+// workload returns what a plan's network computes, without the number of images.
+func (e *Engine) workload(p Plan) prior.Workload {
+	h, w := p.Network()
+	return prior.Workload{Height: h, Width: w, Precision: e.precision(p)}
 }
 
 // Prefer chooses between the engine's runtime and its alternative by their provider, for all plans that both can compute.

@@ -62,6 +62,8 @@ type Config struct {
 	Methods method.Set
 	// Operators are the tasks. Default: operator.Builtin.
 	Operators operator.Set
+	// ChooseOn is a provider on which the engine computes networks in their fastest form, see prior.Prior.Choose, if Build states none.
+	ChooseOn string
 }
 
 // Engine compiles operators and solvers for one prior and keeps the most recently used ones. One goroutine at a time uses
@@ -74,6 +76,8 @@ type Engine struct {
 	own      atomic.Bool        // rt computes what both can
 	expected atomic.Int64       // images of Expect
 	steps    sync.Map           // whether other can make the steps of a plan, by its key
+	forms    sync.Map           // chosen, by workload without images
+	logger   *slog.Logger
 
 	mu       sync.Mutex
 	forwards recent[*operator.Forward]
@@ -99,6 +103,7 @@ func NewEngine(rt *onnxruntime.Runtime, p *prior.Prior, cfg Config) *Engine {
 	}
 	return &Engine{
 		rt: rt, prior: p, cfg: cfg, other: sync.OnceValue(func() alternative { return alternativeOf(rt, stated) }),
+		logger:   slog.New(slog.DiscardHandler),
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
 	}
@@ -111,6 +116,7 @@ func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cf
 		return nil, err
 	}
 	e := NewEngine(rt, p, cfg)
+	e.logger = logger
 	switch {
 	case v.CPU != "":
 		logger.Warn("the CPU provider computes the network, because OpenVINO cannot", "prior", p.File, "reason", v.CPU)
@@ -142,7 +148,11 @@ func (e *Engine) Build(p Plan) solver.Build {
 
 // Settings returns the settings of the runtime that computes a plan, see [onnxruntime.Runtime.NetworkSettings].
 func (e *Engine) Settings(p Plan) map[string]string {
-	return e.RuntimeFor(p).NetworkSettings(e.precision(p))
+	rt := e.RuntimeFor(p)
+	if e.Form(p).Graph() {
+		rt = rt.Capturing()
+	}
+	return rt.NetworkSettings(e.precision(p))
 }
 
 // Operator returns the operator of a plan.
@@ -246,8 +256,10 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 		return nil, err
 	}
 	rt := e.RuntimeFor(p)
+	build := e.Build(p)
+	build.Form = e.formFor(p, n)
 	key = fmt.Sprintf("%s %d %s", rt.Provider(), n, key)
-	if err := e.solvers.rekey(key, func(s *solver.Solver) (bool, error) { return s.Reuse(rt, run, n, e.Build(p)) }); err != nil {
+	if err := e.solvers.rekey(key, func(s *solver.Solver) (bool, error) { return s.Reuse(rt, run, n, build) }); err != nil {
 		return nil, err
 	}
 	return e.solvers.get(key, func() (*solver.Solver, error) {
@@ -257,7 +269,7 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 			}
 			e.large = large
 		}
-		return solver.New(rt, run, n, e.Build(p))
+		return solver.New(rt, run, n, build)
 	})
 }
 

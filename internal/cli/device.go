@@ -15,6 +15,7 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/prior"
 	"ddiff/restore/solver"
 )
 
@@ -26,9 +27,12 @@ type ComputeOptions struct {
 	Threads   int
 	streams   int
 	precision string
+	form      string
 	// Catalogue has the methods and operators.
 	Catalogue shard.Catalogue
 }
+
+const formAuto = "auto"
 
 // AddDevice adds the flags of the device with its default.
 func (o *ComputeOptions) AddDevice(f *pflag.FlagSet, value string) {
@@ -46,6 +50,7 @@ func (o *ComputeOptions) AddDevices(f *pflag.FlagSet, value string) {
 // AddBuild adds the flags of the compilation of solvers.
 func (o *ComputeOptions) AddBuild(f *pflag.FlagSet) {
 	f.IntVar(&o.streams, "streams", 0, "parts of a batch that the CPU computes beside each other (0: one per thread)")
+	f.StringVar(&o.form, "form", formAuto, "form of the score network: auto (on CUDA the fastest, else exported), "+Words(prior.Rewritings())+"; +graph behind it for a CUDA graph")
 }
 
 // AddPrecision adds the flag of the precision of campaigns that fix none.
@@ -66,6 +71,9 @@ func Words[T ~string](values []T) string {
 // Build returns the validated compilation settings.
 func (o ComputeOptions) Build() (solver.Build, error) {
 	b := solver.Build{Streams: o.streams}
+	if o.form != formAuto {
+		b.Form = prior.Form(o.form)
+	}
 	if o.precision != "" {
 		var err error
 		if b.Precision, err = onnxruntime.ParsePrecision(o.precision); err != nil {
@@ -80,7 +88,11 @@ func (o ComputeOptions) Build() (solver.Build, error) {
 
 // Engine returns the configuration of an engine with the given build.
 func (o ComputeOptions) Engine(b solver.Build) restore.Config {
-	return restore.Config{Build: b, Methods: o.Catalogue.Methods, Operators: o.Catalogue.Operators}
+	c := restore.Config{Build: b, Methods: o.Catalogue.Methods, Operators: o.Catalogue.Operators}
+	if o.form == "" || o.form == formAuto {
+		c.ChooseOn = onnxruntime.ProviderCUDA
+	}
+	return c
 }
 
 // Check checks the flags without a look at the machine.

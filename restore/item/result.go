@@ -63,6 +63,8 @@ type Runtime struct {
 	Precision string `json:"precision,omitempty"`
 	// Streams is the largest permitted number of parts of a batch that are computed beside each other, with a share of the threads each.
 	Streams int `json:"streams,omitempty"`
+	// Form is that of the score network; empty: as exported.
+	Form string `json:"form,omitempty"`
 	// Version is the ddiff version.
 	Version string `json:"version"`
 }

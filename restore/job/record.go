@@ -36,6 +36,6 @@ func RuntimeOf(e *restore.Engine, p restore.Plan, version string) item.Runtime {
 	return item.Runtime{
 		Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(),
 		Options: e.Settings(p), Precision: build.Precision.Short(), Version: version,
-		Streams: build.Streams,
+		Streams: build.Streams, Form: string(e.Form(p)),
 	}
 }

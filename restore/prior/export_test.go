@@ -1,6 +1,11 @@
 package prior
 
-import "ddiff/restore/onnx/modelfile"
+import (
+	"context"
+
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
+)
 
 // Difference is the largest difference of predictions as a share of the largest.
 var Difference = difference
@@ -16,4 +21,16 @@ func (p *Prior) Nodes(op string) (n int) {
 		}
 	}
 	return n
+}
+
+// TryAgainst tries the exported form against the CPU's predictions times a factor.
+func (p *Prior) TryAgainst(ctx context.Context, rt *onnxruntime.Runtime, factor float32) (Trial, error) {
+	w := Workload{Images: 1, Height: 16, Width: 16, Precision: onnxruntime.FP32}
+	want, err := p.expected(ctx, rt, w)
+	for _, y := range want {
+		for i := range y {
+			y[i] *= factor
+		}
+	}
+	return p.try(ctx, rt, w, Exported, want), err
 }

@@ -60,7 +60,7 @@ func (f Form) WithGraph() Form {
 
 // InForm returns the prior with its network in a form; on OpenVINO, which has its own, the prior itself. It computes tables on the CPU. A
 // prior whose network is differentiated, or evaluated in a loop, needs the exported form.
-func (p *Prior) InForm(ctx context.Context, rt *onnxruntime.Runtime, f Form) (*Prior, error) {
+func (p *Prior) InForm(rt *onnxruntime.Runtime, f Form) (*Prior, error) {
 	rewriting, graph := f.split()
 	if rewriting == "" || rewriting == Exported && !graph {
 		return p, nil
@@ -80,7 +80,7 @@ func (p *Prior) InForm(ctx context.Context, rt *onnxruntime.Runtime, f Form) (*P
 	}
 	if rewriting != Exported {
 		var err error
-		if file, err = p.withTables(ctx, rt, file); err != nil {
+		if file, err = p.withTables(rt, file); err != nil {
 			return nil, fmt.Errorf("%w %s: %w", ErrForm, f, err)
 		}
 	}
@@ -97,7 +97,7 @@ func (p *Prior) InForm(ctx context.Context, rt *onnxruntime.Runtime, f Form) (*P
 }
 
 // withTables replaces the values of a network that depend on the time alone by tables, at most as many numbers as the network has weights.
-func (p *Prior) withTables(ctx context.Context, rt *onnxruntime.Runtime, file *modelfile.Model) (*modelfile.Model, error) {
+func (p *Prior) withTables(rt *onnxruntime.Runtime, file *modelfile.Model) (*modelfile.Model, error) {
 	names, m := file.TimeValues()
 	if m == nil {
 		return file, nil
@@ -143,7 +143,7 @@ func (p *Prior) withTables(ctx context.Context, rt *onnxruntime.Runtime, file *m
 		g.Output(v.Name, values[name])
 		tables = append(tables, v)
 	}
-	got, err := evaluateTimes(ctx, rt, g, times, tables, steps)
+	got, err := evaluateTimes(rt, g, times, tables, steps)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (p *Prior) withTables(ctx context.Context, rt *onnxruntime.Runtime, file *m
 }
 
 // evaluateTimes returns the outputs of a graph at the times 0 to steps − 1, on the CPU.
-func evaluateTimes(ctx context.Context, rt *onnxruntime.Runtime, g *onnx.Graph, times onnx.Value, outputs []onnx.Value, steps int) ([][]float32, error) {
+func evaluateTimes(rt *onnxruntime.Runtime, g *onnx.Graph, times onnx.Value, outputs []onnx.Value, steps int) ([][]float32, error) {
 	cpu, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: rt.Threads()})
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func evaluateTimes(ctx context.Context, rt *onnxruntime.Runtime, g *onnx.Graph, 
 		for i := range n {
 			t[0].I64[i] = int64(min(first+i, steps-1))
 		}
-		if err := s.Run(ctx, t, y); err != nil {
+		if err := s.Run(context.Background(), t, y); err != nil {
 			return nil, err
 		}
 		for i, v := range y {

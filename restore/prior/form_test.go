@@ -21,7 +21,7 @@ func TestForms(t *testing.T) {
 		for _, form := range prior.Rewritings() {
 			p, err := prior.Open(prior.Bundled)
 			must(t, err)
-			q, err := p.InForm(t.Context(), rt, form)
+			q, err := p.InForm(rt, form)
 			must(t, err)
 			if tabled := form != prior.Exported; (q.Nodes("Sin") == 0) != tabled {
 				t.Errorf("%s computes %d sines", form, q.Nodes("Sin"))

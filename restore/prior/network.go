@@ -18,6 +18,7 @@ type Network struct {
 	Y *onnxruntime.Tensor // prediction, with the shape of X
 
 	session *onnxruntime.Session
+	binding *onnxruntime.Binding // of a form with a graph, else nil
 }
 
 // Compile builds the network for n images of height×width pixels, in a precision of the runtime. The caller must close it.
@@ -29,10 +30,10 @@ func (p *Prior) Compile(rt *onnxruntime.Runtime, n, height, width int, precision
 }
 
 // compile is Compile with one form of the network.
-func (p *Prior) compile(rt *onnxruntime.Runtime, form *modelfile.Model, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
+func (p *Prior) compile(rt *onnxruntime.Runtime, form *modelfile.Model, images, height, width int, precision onnxruntime.Precision) (n *Network, err error) {
 	g := onnx.NewGraph(p.Opset())
 	g.Half(precision == onnxruntime.FP16)
-	x := g.Input("x", onnx.Float, p.Space().Dims([]int{n, p.Card.Channels, height, width})...)
+	x := g.Input("x", onnx.Float, p.Space().Dims([]int{images, p.Card.Channels, height, width})...)
 	t := g.Input("t", onnx.Int64, 1)
 	y, err := p.predict(g, form, x, t)
 	if err != nil {
@@ -47,21 +48,43 @@ func (p *Prior) compile(rt *onnxruntime.Runtime, form *modelfile.Model, n, heigh
 	if err != nil {
 		return nil, err
 	}
+	if p.graph {
+		rt = rt.Capturing()
+	}
 	session, err := rt.NewNetworkSession(model, []string{"x", "t"}, []string{"y"}, precision)
 	if err != nil {
 		onnxruntime.CloseTensors(tensors)
 		return nil, fmt.Errorf("prior %s: %w", p.File, err)
 	}
-	return &Network{X: tensors[0], T: tensors[1], Y: tensors[2], session: session}, nil
+	n = &Network{X: tensors[0], T: tensors[1], Y: tensors[2], session: session}
+	if p.graph {
+		if n.binding, err = session.Bind(); err == nil {
+			err = n.binding.SetOutput(0, n.Y)
+		}
+	}
+	if err != nil {
+		n.Close()
+		return nil, fmt.Errorf("prior %s: %w", p.File, err)
+	}
+	return n, nil
 }
 
 // Run predicts Y from X and T.
 func (n *Network) Run(ctx context.Context) error {
+	if n.binding != nil {
+		for i, t := range []*onnxruntime.Tensor{n.X, n.T} {
+			if err := n.binding.SetInput(i, t); err != nil {
+				return err
+			}
+		}
+		return n.binding.Run(ctx)
+	}
 	return n.session.Run(ctx, []*onnxruntime.Tensor{n.X, n.T}, []*onnxruntime.Tensor{n.Y})
 }
 
 // Close releases the session and the tensors' handles; the slices of X, T and Y stay readable. Close is idempotent.
 func (n *Network) Close() {
+	n.binding.Close()
 	n.session.Close()
 	onnxruntime.CloseTensors([]*onnxruntime.Tensor{n.X, n.T, n.Y})
 }

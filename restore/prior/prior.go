@@ -38,6 +38,7 @@ type Prior struct {
 
 	formsMu sync.Mutex
 	forms   map[Form]*Prior // the results of InForm
+	choice  sync.Mutex      // held while forms are timed
 }
 
 // Open reads and loads the prior at path, which may be Bundled or Base.

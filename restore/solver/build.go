@@ -9,6 +9,7 @@ import (
 	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
 )
 
 // ErrConfig reports a build setting that is unknown or out of range. The message names the setting.
@@ -24,6 +25,8 @@ type Build struct {
 	// Streams is the largest number of parts of a batch that are computed beside each other, with a share of the threads each,
 	// see [prior.Prior.Streams]. Default: the number of threads on the CPU provider and OpenVINO, 1 elsewhere. Images in tiles have one.
 	Streams int
+	// Form of the score network of a step that can be divided, see Divisible; others have it as exported. Default: as exported.
+	Form prior.Form `json:",omitempty"`
 }
 
 // Validate returns ErrConfig for the first invalid field.
@@ -35,6 +38,11 @@ func (b Build) Validate() error {
 		return fmt.Errorf("%w tiles: %d is negative", ErrConfig, b.Tiles)
 	case b.Precision != "" && !b.Precision.Fixed():
 		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, parameter.Precisions())
+	}
+	if b.Form != "" {
+		if _, err := prior.ParseForm(string(b.Form)); err != nil {
+			return fmt.Errorf("%w form: %w", ErrConfig, err)
+		}
 	}
 	return nil
 }
@@ -53,6 +61,12 @@ func (b Build) Complete(rt *onnxruntime.Runtime) (Build, error) {
 		b.Streams = 1
 	case b.Streams == 0:
 		b.Streams = rt.Threads()
+	}
+	if b.Form == prior.Exported {
+		b.Form = ""
+	}
+	if b.Form != "" && rt.Divides() {
+		return b, fmt.Errorf("%w form: %s has a form of its own; leave out %s", ErrConfig, rt.Provider(), b.Form)
 	}
 	if b.Precision == "" {
 		b.Precision = onnxruntime.FP32

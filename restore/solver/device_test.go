@@ -11,16 +11,17 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 )
 
-// onWebGPU returns a solver of two small images on WebGPU.
-func onWebGPU(t *testing.T, steps int) (*Solver, []Problem) {
+// onWebGPU returns a solver of two small images on WebGPU, whose steps are calls, or records.
+func onWebGPU(t *testing.T, steps int, form prior.Form) (*Solver, []Problem) {
 	t.Helper()
 	gpu := onnxtest.WebGPU(t)
 	shape := operator.Shape{Channels: 3, Height: 16, Width: 16}
 	op := newOperator(t, operator.SuperResolution, shape)
 	p := gaussianPrior(t, 2, shape, slices.Repeat([]float32{0.1}, shape.Size()))
-	return compile(t, gpu, newRun(t, p, op, config(t, op.Task, steps)), 2, Build{}), problems(t, op, 2, 0.05)
+	return compile(t, gpu, newRun(t, p, op, config(t, op.Task, steps)), 2, Build{Form: form}), problems(t, op, 2, 0.05)
 }
 
 // copied returns the bytes that f copies to the GPU and back.
@@ -37,7 +38,7 @@ func TestTrafficOfSteps(t *testing.T) {
 	whole := map[int]bytes{}
 	var step, state, y bytes
 	for _, steps := range []int{3, 5} {
-		s, probs := onWebGPU(t, steps)
+		s, probs := onWebGPU(t, steps, "")
 		up, down := copied(s.rt, func() { solve(t, s, probs) })
 		whole[steps] = bytes{up, down}
 		numbers := 8 + 4*len(s.run.Row(0))
@@ -72,14 +73,22 @@ func TestNoTrafficOnCPU(t *testing.T) {
 	}
 }
 
-// A run on a GPU that is stopped between two steps, or within one, and resumed has the bits of an undisturbed one.
+// A run on a GPU that is stopped between two steps, or within one, and resumed has the bits of an undisturbed one, also with steps that are records.
 func TestWebGPUResumes(t *testing.T) {
-	s, probs := onWebGPU(t, 6)
+	s, probs := onWebGPU(t, 6, "")
+	testResumes(t, s, s, probs)
+	recorded, _ := onWebGPU(t, 6, prior.Exported.WithGraph())
+	testResumes(t, s, recorded, probs)
+}
+
+// testResumes compares interrupted runs of a solver with an undisturbed one of another.
+func testResumes(t *testing.T, undisturbed, s *Solver, probs []Problem) {
+	t.Helper()
 	start := func() ([]State, []Curves) {
 		return []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}, make([]Curves, 2)
 	}
 	want, wantCurves := start()
-	must(t, s.Resume(t.Context(), probs, want, wantCurves, nil))
+	must(t, undisturbed.Resume(t.Context(), probs, want, wantCurves, nil))
 	for name, interrupt := range map[string]func(cancel func()) error{
 		"between steps": func(func()) error { return errors.New("stop") },
 		"in a step":     func(cancel func()) error { cancel(); return nil },
@@ -112,7 +121,7 @@ func TestWebGPUResumes(t *testing.T) {
 
 // Without the state of a lost device, states and curves are those at the beginning of the call.
 func TestUnreadableState(t *testing.T) {
-	s, probs := onWebGPU(t, 4)
+	s, probs := onWebGPU(t, 4, "")
 	states, curves := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}, make([]Curves, 2)
 	stop := errors.New("stop")
 	err := s.Resume(t.Context(), probs, states, curves, func(step int) error {

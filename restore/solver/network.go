@@ -29,7 +29,11 @@ func (s *Solver) newNetwork() (*network, error) {
 	} else if grid, err = tile.New(tile.Tiling{}, dims[2], dims[3], 1); err != nil {
 		return nil, err
 	}
-	n, err := s.run.Prior.Compile(s.rt, batch, height, width, s.build.Precision)
+	p, err := s.run.Prior.InForm(s.rt, s.build.Form)
+	if err != nil {
+		return nil, err
+	}
+	n, err := p.Compile(s.rt, batch, height, width, s.build.Precision)
 	if err != nil {
 		return nil, err
 	}

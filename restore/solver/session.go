@@ -50,9 +50,13 @@ func (s *Solver) newSession(m stepModel) (c *session, err error) {
 			return c, err
 		}
 	}
+	rt := s.rt
+	if s.build.Form.Graph() && !s.divides() {
+		rt = rt.Capturing()
+	}
 	for i, stage := range m.stages {
 		p := part{inputs: onnx.Names(stage.Inputs)}
-		if p.session, err = s.rt.NewSession(stage.Model, p.inputs, onnx.Names(stage.Outputs)); err != nil {
+		if p.session, err = rt.NewSession(stage.Model, p.inputs, onnx.Names(stage.Outputs)); err != nil {
 			return c, err
 		}
 		p.Binding, err = p.session.Bind()

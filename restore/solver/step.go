@@ -67,6 +67,14 @@ func (b builder) step(n int) (m stepModel, err error) {
 
 // model builds the model of a step of a run.
 func (s *Solver) model(run *method.Run) (stepModel, error) {
+	if !s.divides() && s.build.Form != "" {
+		formed := *run
+		var err error
+		if formed.Prior, err = run.Prior.InForm(s.rt, s.build.Form); err != nil {
+			return stepModel{}, err
+		}
+		run = &formed
+	}
 	b := builder{run, s.build.Precision, unrolled(s.rt.Provider()), s.divides()}
 	m, err := b.step(s.n)
 	if b.divided {

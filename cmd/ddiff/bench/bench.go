@@ -34,6 +34,7 @@ type benchOptions struct {
 	items   int
 	rounds  int
 	solver  bool
+	forms   bool
 }
 
 // photographs is the folder of the measured photographs below the temporary one.
@@ -64,6 +65,7 @@ func NewCommand() *cobra.Command {
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
 	f.IntVar(&o.rounds, "rounds", 3, "measurements of each setting")
 	f.BoolVar(&o.solver, "solver", false, "also time the solver of the first task alone")
+	f.BoolVar(&o.forms, "forms", false, "print the forms of the network with their times (always on CUDA)")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	o.run.AddBuild(f)
 	f.StringVar((*string)(&o.run.Spec.Precision), "precision", string(manifest.PrecisionAuto),
@@ -110,7 +112,7 @@ func (o benchOptions) bench(ctx context.Context, stdout, stderr io.Writer) (err 
 			}
 			r.rounds = append(r.rounds, measured)
 		}
-		return nil
+		return o.printForms(ctx, m, r, stdout)
 	})
 	if len(r.rounds) > 0 {
 		r.print(stdout)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -134,7 +135,11 @@ func (o benchOptions) timeCampaign(ctx context.Context, m embedded.Machine, spec
 func (o benchOptions) timeNetwork(ctx context.Context, m embedded.Machine, plan restore.Plan, n int) (ms float64, provider string, err error) {
 	rt := m.Engine.RuntimeFor(plan)
 	streams := m.Prior.Streams(rt, n, m.Engine.Build(plan).Streams, o.size, o.size)
-	network, err := m.Prior.CompileStreams(rt, streams, o.size, o.size, plan.Precision)
+	p, err := m.Prior.InForm(rt, m.Engine.Form(plan))
+	if err != nil {
+		return 0, "", err
+	}
+	network, err := p.CompileStreams(rt, streams, o.size, o.size, plan.Precision)
 	if err != nil {
 		return 0, "", err
 	}
@@ -148,6 +153,34 @@ func (o benchOptions) timeNetwork(ctx context.Context, m embedded.Machine, plan 
 	}
 	ms, err = prior.Milliseconds(o.steps/3, 0, run)
 	return ms, rt.Provider(), err
+}
+
+// printForms prints the trials of the network's forms for each batch size, where they are asked for or used.
+func (o benchOptions) printForms(ctx context.Context, m embedded.Machine, r results, stdout io.Writer) error {
+	s := r.settings[0]
+	plan, err := o.plan(m, s.task, r.rounds[0][s].precision)
+	if err != nil {
+		return err
+	}
+	rt := m.Engine.RuntimeFor(plan)
+	if rt.Divides() || !o.forms && rt.Provider() != onnxruntime.ProviderCUDA {
+		return nil
+	}
+	fmt.Fprintf(stdout, "%-18s %5s %12s %12s  %s\n", "form", "batch", "network ms", "difference", "")
+	for _, n := range o.batches {
+		c, err := m.Prior.Choose(ctx, rt, prior.Workload{Images: n, Height: o.size, Width: o.size, Precision: plan.Precision})
+		if err != nil {
+			return err
+		}
+		for _, t := range c.Tried {
+			note := t.Left
+			if t.Form == c.Form {
+				note = "chosen"
+			}
+			fmt.Fprintf(stdout, "%-18s %5d %12.2f %12.2g  %s\n", t.Form, n, t.Milliseconds, t.Difference, note)
+		}
+	}
+	return nil
 }
 
 // timeSolver returns the milliseconds of a step of the solver alone, for a batch of n without a queue, storage, scores and pictures. It is

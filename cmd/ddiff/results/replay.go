@@ -149,7 +149,13 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		precision = onnxruntime.FP32
 	}
 	in.item.Precision = "" // the engine's
-	engine, err := restore.OpenEngine(ctx, rt, p, o.run.Engine(solver.Build{Precision: precision}), slog.New(slog.DiscardHandler))
+	build := solver.Build{Precision: precision}
+	if rt.Provider() == was.Provider {
+		build.Form = prior.Form(was.Form)
+	}
+	cfg := o.run.Engine(build)
+	cfg.ChooseOn = "" // the form is the recorded one
+	engine, err := restore.OpenEngine(ctx, rt, p, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return again, cli.PriorError(err)
 	}
@@ -184,6 +190,9 @@ func describe(r manifest.Runtime) string {
 	}
 	if version := r.Options[onnxruntime.SettingOpenVINO]; version != "" {
 		text += " " + version
+	}
+	if r.Form != "" {
+		text += ", form " + r.Form
 	}
 	if r.Threads > 0 {
 		text += fmt.Sprintf(", threads=%d", r.Threads)

@@ -158,6 +158,7 @@ type Binding struct {
 	binding unsafe.Pointer
 	names   [2][]*C.char // of inputs and outputs
 	bound   [2][]*Tensor
+	record  *record        // nil without one
 	pins    runtime.Pinner // of the slices of tensors in Go's memory
 	tensors []*Tensor      // of the library's memory
 }
@@ -184,6 +185,14 @@ func (s *Session) Bind() (*Binding, error) {
 		}
 		b.bound[kind] = make([]*Tensor, len(names))
 	}
+	if s.runtime.capture {
+		var err error
+		if b.record, err = newRecord(b); err != nil {
+			b.record = nil
+			b.Close()
+			return nil, err
+		}
+	}
 	return b, nil
 }
 
@@ -195,12 +204,16 @@ func (b *Binding) do(action string, f func() error) error {
 // NewOutput makes a tensor in the memory in which the session has output i. The host cannot access that of a GPU: F32 and I64 are then nil, and the elements
 // undefined, otherwise zeros. Close closes the tensor.
 func (b *Binding) NewOutput(i int, v onnx.Value) (*Tensor, error) {
-	return b.newTensor(v, func(t *Tensor) error {
+	return b.newTensor(v, b.outputMemory(i))
+}
+
+func (b *Binding) outputMemory(i int) func(t *Tensor) error {
+	return func(t *Tensor) error {
 		var device C.int
 		err := failed(C.ddiff_output_memory(b.ort, C.size_t(len(b.names[bindOutput])), C.size_t(i), &t.allocator, &device)) //nolint:gocritic // code of cgo
 		t.onDevice = device != 0
 		return err
-	})
+	}
 }
 
 // NewHost makes a tensor in the host's memory from which copies to the device are fast, of zeros. Close closes the tensor.
@@ -250,10 +263,20 @@ func (b *Binding) newTensor(v onnx.Value, allocate func(t *Tensor) error) (*Tens
 }
 
 // SetInput binds input i, and copies a tensor of the host to a GPU.
-func (b *Binding) SetInput(i int, t *Tensor) error { return b.set(bindInput, i, t) }
+func (b *Binding) SetInput(i int, t *Tensor) error {
+	if b.record != nil {
+		return b.record.feed.SetInput(i, t)
+	}
+	return b.set(bindInput, i, t)
+}
 
 // SetOutput binds output i.
-func (b *Binding) SetOutput(i int, t *Tensor) error { return b.set(bindOutput, i, t) }
+func (b *Binding) SetOutput(i int, t *Tensor) error {
+	if b.record != nil {
+		return b.record.drain.SetOutput(i, t)
+	}
+	return b.set(bindOutput, i, t)
+}
 
 func (b *Binding) set(kind, i int, t *Tensor) error {
 	copied := kind == bindInput && b.copies(t)
@@ -283,6 +306,20 @@ func (b *Binding) copies(t *Tensor) bool { return b.session.device.gpu() && !t.o
 
 // Run is Session.Run with the bound tensors. All inputs and outputs must be bound.
 func (b *Binding) Run(ctx context.Context) error {
+	if b.record != nil {
+		if err := b.record.feed.run(ctx); err != nil {
+			return err
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		return b.record.drain.run(ctx)
+	}
+	return b.run(ctx)
+}
+
+// run is Run without the copies of a record.
+func (b *Binding) run(ctx context.Context) error {
 	device := C.int(0)
 	if b.session.device.gpu() {
 		device = 1
@@ -310,6 +347,9 @@ func (b *Binding) Run(ctx context.Context) error {
 func (b *Binding) Close() {
 	if b == nil || b.binding == nil {
 		return
+	}
+	if b.record != nil {
+		b.record.close()
 	}
 	_ = b.session.runtime.thread.do(func() error {
 		C.ddiff_release_binding(b.binding)

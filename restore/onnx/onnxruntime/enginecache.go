@@ -45,6 +45,22 @@ func engineKey(model []byte, gpus []string, version string, d Device) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
+// Hardware describes what the time of a model depends on: provider, library, and on NVIDIA's GPUs model and driver. Equal GPUs of a machine are one.
+func (r *Runtime) Hardware() string {
+	out := r.Provider() + " " + r.version
+	if !r.device.NVIDIA() {
+		return out
+	}
+	gpus := nvidiaGPUs("/proc/driver/nvidia/gpus")
+	if same := slices.Compact(slices.Clone(gpus)); len(same) == 1 {
+		gpus = same
+	} else {
+		gpus = append(gpus, r.device.String(), os.Getenv("CUDA_VISIBLE_DEVICES"))
+	}
+	driver, _ := os.ReadFile("/proc/driver/nvidia/version") // without it, the key has none
+	return strings.Join(append(gpus, out, string(driver)), "\n")
+}
+
 // nvidiaGPUs lists the GPU models of NVIDIA's driver in the order of bus addresses; none without the driver.
 func nvidiaGPUs(root string) []string {
 	files, err := filepath.Glob(filepath.Join(root, "*", "information"))

@@ -81,6 +81,7 @@ type Runtime struct {
 	threads  *threads // nil on the CPU provider
 	thread   *thread  // one of threads
 	shared   bool     // made by With, on the library of another Runtime
+	capture  bool     // see Capturing
 
 	// alternative opens OpenVINO at the first call: it takes longer than many a restoration. Nil: there is none.
 	alternative func() (*Runtime, error)

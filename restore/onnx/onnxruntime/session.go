@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	ort "github.com/yalue/onnxruntime_go"
+
+	"ddiff/restore/onnx"
 )
 
 // Session is a compiled model. One goroutine at a time uses it.
@@ -17,6 +19,7 @@ type Session struct {
 	runtime *Runtime
 	device  Device // that computes
 	warm    bool
+	ports   [2][]onnx.Value // inputs and outputs of a model that is recorded
 }
 
 // program is the compiled model in one of the libraries.
@@ -57,7 +60,14 @@ func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (
 		return nil, t.device.wrapError("make session options", err)
 	}
 	defer opts.Destroy()
-	s := &Session{runtime: r, device: t.device}
+	var ports [2][]onnx.Value
+	if r.capture {
+		if ports, err = portsOf(model, inputs, outputs); err != nil {
+			return nil, t.device.wrapError("make session", err)
+		}
+		r = r.capturing(ports[bindOutput] != nil)
+	}
+	s := &Session{runtime: r, device: t.device, ports: ports}
 	err = s.make(func() (program, error) {
 		if err := r.configure(opts, model, t); err != nil {
 			return nil, t.device.wrapError("configure session", err)

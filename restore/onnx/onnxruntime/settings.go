@@ -28,9 +28,10 @@ func (r *Runtime) sessionSettings(d Device) map[string]string {
 }
 
 // cudaSettings are the options of the CUDA provider, all explicit, so that the library's defaults do not matter.
-func cudaSettings(index int) map[string]string {
+func cudaSettings(index int, capture bool) map[string]string {
 	return map[string]string{
 		"device_id":                    strconv.Itoa(index),
+		"enable_cuda_graph":            flag(capture),
 		"arena_extend_strategy":        "kSameAsRequested", // with fixed shapes nothing grows after the first call
 		"cudnn_conv_algo_search":       "HEURISTIC",        // makes the same choice in every run
 		"cudnn_conv_use_max_workspace": "1",
@@ -66,6 +67,14 @@ func webGPUSettings() map[string]string {
 	}
 }
 
+// flag is a setting that is on or off.
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
 // SettingOpenVINO is the name of OpenVINO's version in Settings. Results that ONNX Runtime's plugin for OpenVINO computed have none.
 const SettingOpenVINO = "openvino.version"
 
@@ -86,10 +95,10 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 	}
 	switch r.device.Provider {
 	case ProviderCUDA:
-		add("cuda.", cudaSettings(r.device.Index))
+		add("cuda.", cudaSettings(r.device.Index, r.capture))
 	case ProviderTensorRT:
 		add("tensorrt.", tensorRTSettings(r.device.Index, ""))
-		add("cuda.", cudaSettings(r.device.Index))
+		add("cuda.", cudaSettings(r.device.Index, false))
 		out[noTF32] = "0"
 	case ProviderWebGPU:
 		add("webgpu.", webGPUSettings())
@@ -107,7 +116,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 	d := t.device
 	switch d.Provider {
 	case ProviderCUDA:
-		return appendCUDA(opts, cudaSettings(d.Index))
+		return appendCUDA(opts, cudaSettings(d.Index, r.capture))
 	case ProviderTensorRT:
 		cache, err := r.engineCache(model)
 		if err != nil {
@@ -125,7 +134,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 			return err
 		}
 		// Nodes that TensorRT does not support run on CUDA.
-		return appendCUDA(opts, cudaSettings(d.Index))
+		return appendCUDA(opts, cudaSettings(d.Index, false))
 	case ProviderWebGPU:
 		return opts.AppendExecutionProvider("WebGPU", webGPUSettings())
 	}

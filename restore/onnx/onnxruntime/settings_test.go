@@ -53,7 +53,7 @@ func TestSettings(t *testing.T) {
 	guarded := map[string]string{"session.disable_cpu_ep_fallback": "1"}
 	cuda := map[string]string{
 		"cuda.device_id": "2", "cuda.arena_extend_strategy": "kSameAsRequested", "cuda.cudnn_conv_algo_search": "HEURISTIC",
-		"cuda.cudnn_conv_use_max_workspace": "1", "cuda.do_copy_in_default_stream": "1", "cuda.use_tf32": "0", "cuda.prefer_nhwc": "0",
+		"cuda.cudnn_conv_use_max_workspace": "1", "cuda.do_copy_in_default_stream": "1", "cuda.enable_cuda_graph": "0", "cuda.use_tf32": "0", "cuda.prefer_nhwc": "0",
 	}
 	trt := map[string]string{
 		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
