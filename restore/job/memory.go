@@ -2,6 +2,9 @@ package job
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -31,6 +34,29 @@ const DefaultSolveShare = 0.5
 
 // SolveMemory returns the default memory for solving: a share of the memory of the process, in bytes. 0: it is unknown.
 func SolveMemory(share float64) int64 { return int64(share * float64(machineMemory())) }
+
+// FreeMemory returns the memory that the process can get without swapping, in bytes. 0: it is unknown.
+func FreeMemory() int64 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	return min(freeMemory(string(data)), machineMemory())
+}
+
+// freeMemory reads the available memory from the text of /proc/meminfo.
+func freeMemory(meminfo string) int64 {
+	_, after, _ := strings.Cut(meminfo, "MemAvailable:")
+	fields := strings.Fields(after)
+	if len(fields) == 0 {
+		return 0
+	}
+	kib, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}
 
 // checkMemory returns ErrMemory if solving an item alone exceeds the limit.
 func (s Loader) checkMemory(j *Job) error {

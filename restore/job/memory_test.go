@@ -2,6 +2,19 @@ package job
 
 import "testing"
 
+// The available memory of /proc/meminfo is in KiB; without it the free memory is unknown.
+func TestFreeMemory(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"MemTotal: 9 kB\nMemFree:  5 kB\nMemAvailable:    7 kB\n": 7 << 10, "MemTotal: 9 kB\n": 0, "MemAvailable: x kB": 0, "": 0} {
+		if got := freeMemory(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+	if free := FreeMemory(); free <= 0 || free > machineMemory() {
+		t.Errorf("%d bytes are free", free)
+	}
+}
+
 // Half of the memory is for decoding, between 64 MiB and 2 GiB; an unknown memory counts as a large one.
 func TestDecodeMemory(t *testing.T) {
 	t.Parallel()

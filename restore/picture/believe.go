@@ -45,6 +45,7 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 		}
 		next := &prepared{picture: p.picture, at: p.at}
 		next.picture.Sigma, next.picture.Estimate = doubt.Sigma, false
+		next.picture.Tile, next.picture.Overlap = p.Item.Tile, p.Item.Overlap
 		begin := time.Now()
 		if err := s.prepare(ctx, &next.Job, next.picture); err != nil {
 			return failed(p, err)

@@ -59,12 +59,12 @@ type Settings struct {
 	Solver map[string]parameter.Value
 	// Choice is the reason for method and settings, for the passport.
 	Choice string
-	// Choose changes Steps, Solver and Choice as soon as Sigma and Params are known. Optional.
-	Choose func(s *Settings)
+	// Choose changes Steps, Solver and Choice as soon as Sigma, Params and the image's shape are known. Optional.
+	Choose func(s *Settings, image operator.Shape)
 
 	Seed uint64
 	Run  int
-	// Tile and Overlap are the tiles of larger pictures, in pixels. 0: none.
+	// Tile and Overlap are the tiles of larger pictures, in pixels. 0: none, but for [Config.Large].
 	Tile, Overlap int
 	// Precision of the score network. Empty: that of the engine.
 	Precision parameter.Precision
@@ -152,7 +152,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		return it, p.failed(err)
 	}
 	if s.Choose != nil {
-		s.Choose(&s)
+		s.Choose(&s, image)
 	}
 	solver, op, err := c.resolve(s, kernelSource != nil, image)
 	if err != nil {

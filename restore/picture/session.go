@@ -25,6 +25,7 @@ import (
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
+	"ddiff/restore/tile"
 )
 
 // DefaultBatch is the default number of pictures that are solved together.
@@ -42,6 +43,9 @@ type Config struct {
 	Operators operator.Set
 	// Memory limits the estimated memory for solving, in bytes. 0: no limit; see [job.SolveMemory].
 	Memory int64
+	// Large are the tiles of pictures without tiles of their own that need more than Whole bytes, by the estimate of Memory. The zero Large is none.
+	Large tile.Tiling
+	Whole int64
 	// Batch is the largest number of pictures that are solved together. Default: DefaultBatch, in powers of two.
 	Batch int
 	// Unchecked: results that do not explain their pictures, or are implausible, are kept as they are.
@@ -50,7 +54,7 @@ type Config struct {
 	Version string
 	// Logger receives what OpenVINO does not compute as it should. Default: discard.
 	Logger *slog.Logger
-	// Progress is called after each step of a batch. Optional.
+	// Progress is called after each step of a batch, and within a step after each tile. Optional.
 	Progress func(p Progress)
 }
 
@@ -60,6 +64,9 @@ type Progress struct {
 	Pictures []int
 	// Step of Steps was made, which is Evaluation of Evaluations of the network for each picture.
 	Step, Steps, Evaluation, Evaluations int
+	// Share of the next step was made, in Tiles tiles.
+	Share float64
+	Tiles int
 }
 
 // Result is a restored picture. Its embedded result is what result.json of a campaign has.
@@ -170,13 +177,37 @@ func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error
 		j.Item.Name, j.Item.Task, j.Item.Method, j.Item.Choice, j.Item.Run = p.Name, p.Task, p.Method, p.Choice, p.Run
 		return err
 	}
-	if err := s.loader.Plan(j); err != nil {
+	if err := s.plan(j); err != nil {
 		return err
 	}
 	if err := s.loader.Fetch(ctx, j); err != nil {
 		return err
 	}
 	return s.loader.Measure(ctx, j)
+}
+
+// plan plans a picture, in tiles if the whole picture needs too much memory.
+func (s *Session) plan(j *job.Job) error {
+	err := s.loader.Plan(j)
+	large := s.cfg.Large
+	if err != nil && !errors.Is(err, job.ErrMemory) || j.Item.Tile > 0 || !large.Divides(j.Item.Height, j.Item.Width) {
+		return err
+	}
+	if err == nil && s.engine.Memory(j.Plan, 1) <= s.cfg.Whole {
+		return nil
+	}
+	divided := &job.Job{Item: j.Item}
+	divided.Item.Tile, divided.Item.Overlap = large.Side, large.Overlap
+	if err := divided.Item.Identify(); err != nil {
+		return err
+	}
+	if planned := s.loader.Plan(divided); planned != nil && !errors.Is(planned, job.ErrMemory) { // a method without tiles
+		return err
+	} else if planned != nil {
+		return planned
+	}
+	*j = *divided
+	return nil
 }
 
 // solve restores pictures of one plan, and reports whether to go on. A batch that fails is restored picture by picture, one that exceeds the memory in halves.
@@ -240,16 +271,22 @@ func (s *Session) run(ctx context.Context, batch []*prepared) (cost method.Cost,
 	if cost, err = sv.Cost(); err != nil {
 		return cost, err
 	}
-	progress := Progress{Steps: sv.Steps(), Evaluations: cost.Network}
+	progress := Progress{Steps: sv.Steps(), Evaluations: cost.Network, Tiles: sv.Tiles()}
 	problems := make([]solver.Problem, len(batch))
 	for i, p := range batch {
 		problems[i] = p.Problem
 		progress.Pictures = append(progress.Pictures, p.at)
 	}
-	solutions, err := sv.Solve(ctx, problems, func(step int) error {
-		if progress.Step, progress.Evaluation = step, cost.Network*step/sv.Steps(); s.cfg.Progress != nil {
+	report := func(step int, share float64) {
+		progress.Step, progress.Share = step, share
+		if progress.Evaluation = int(float64(cost.Network) * (float64(step) + share) / float64(sv.Steps())); s.cfg.Progress != nil {
 			s.cfg.Progress(progress)
 		}
+	}
+	sv.Watch(func(share float64) { report(progress.Step, share) })
+	defer sv.Watch(nil)
+	solutions, err := sv.Solve(ctx, problems, func(step int) error {
+		report(step, 0)
 		return nil
 	})
 	if err != nil {

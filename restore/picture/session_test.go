@@ -16,6 +16,7 @@ import (
 	"ddiff/restore/picture"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
+	"ddiff/restore/tile"
 )
 
 func must(t *testing.T, err error) {
@@ -107,6 +108,48 @@ func TestSession(t *testing.T) {
 	it, err := cfg.Item(of(t, 2))
 	if must(t, err); it.ID != second.Item.ID {
 		t.Error("the item of a picture is not that of its restoration")
+	}
+}
+
+// TestLarge: a picture that needs more memory than there is for a whole one is restored in tiles, whose progress is reported, and its item says so. Its
+// identity is that of a picture with these tiles.
+func TestLarge(t *testing.T) {
+	cfg := config(t)
+	cfg.Unchecked = true
+	cfg.Large, cfg.Whole = tile.Tiling{Side: 32, Overlap: 8}, 1
+	var shares []float64
+	cfg.Progress = func(p picture.Progress) {
+		if p.Step == 1 && p.Tiles == 9 {
+			shares = append(shares, p.Share)
+		}
+	}
+	stated := of(t, 1)
+	stated.Tile, stated.Overlap = 32, 8
+	s, err := picture.Open(t.Context(), cfg)
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	var ids []string
+	for _, res := range s.Restore(t.Context(), of(t, 1), stated) {
+		must(t, res.Err)
+		ids = append(ids, res.Item.ID)
+		if res.Item.Tile != 32 || res.Item.Overlap != 8 {
+			t.Errorf("tiles of %d, overlap %d", res.Item.Tile, res.Item.Overlap)
+		}
+	}
+	if ids[0] != ids[1] {
+		t.Error("chosen tiles have another identity than stated ones")
+	}
+	if len(shares) < 10 || shares[0] != 0 || shares[1] < 0.1 || shares[1] > 0.12 || shares[9] != 1 {
+		t.Errorf("shares of the second step %v", shares)
+	}
+	cfg.Whole = 1 << 40
+	whole, err := picture.Open(t.Context(), cfg)
+	must(t, err)
+	defer func() { must(t, whole.Close()) }()
+	for _, res := range whole.Restore(t.Context(), of(t, 1)) {
+		if must(t, res.Err); res.Item.Tile != 0 {
+			t.Error("a picture for which there is memory is in tiles")
+		}
 	}
 }
 

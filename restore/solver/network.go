@@ -50,8 +50,9 @@ func (n *network) arguments() []*onnxruntime.Tensor {
 	return []*onnxruntime.Tensor{n.images, n.T}
 }
 
-// predict writes the prediction for all images, in the shape of x_t. It checks ctx before each call of the network.
-func (n *network) predict(ctx context.Context, into []float32) error {
+// predict writes the prediction for all images, in the shape of x_t. It checks ctx before each call of the network, and calls watch after it with the share
+// of the tiles.
+func (n *network) predict(ctx context.Context, into []float32, watch func(share float64)) error {
 	clear(into)
 	batch, image := n.X.Dims()[0], len(into)/n.images.Dims()[0]
 	size := len(n.X.F32) / batch
@@ -68,6 +69,7 @@ func (n *network) predict(ctx context.Context, into []float32) error {
 		for k := first; k < last; k++ {
 			n.grid.Fuse(of(k, into), n.Y.F32[(k-first)*size:][:size], k%n.grid.Len())
 		}
+		watch(float64(last) / float64(total))
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type session struct {
 	results []result
 	// idle: Run computes nothing. The benchmark of the host sets it.
 	idle bool
+	// watch is that of [Solver.Watch], nil for none.
+	watch func(share float64)
 }
 
 // part is one part of a step, with the names of its inputs.
@@ -107,7 +109,12 @@ func (c *session) Run(ctx context.Context) error {
 		if err := c.parts[i].Run(ctx); err != nil {
 			return err
 		}
-		if err := c.network.predict(ctx, r.F32); err != nil {
+		watch := func(share float64) {
+			if c.watch != nil {
+				c.watch((float64(i) + share) / float64(len(c.results)))
+			}
+		}
+		if err := c.network.predict(ctx, r.F32, watch); err != nil {
 			return err
 		}
 		if err := c.set(r.name, r.Tensor); err != nil {

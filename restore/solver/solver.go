@@ -90,6 +90,14 @@ func (s *Solver) Tiles() int {
 	return 1
 }
 
+// Watch calls f with the share of the present step after each call of the network, where it predicts in tiles: steps of large images take minutes. Nil
+// ends that.
+func (s *Solver) Watch(f func(share float64)) {
+	if s.sess != nil {
+		s.sess.watch = f
+	}
+}
+
 // Cost returns the cost of a run for one image, see [method.Run.Cost].
 func (s *Solver) Cost() (method.Cost, error) { return s.run.Cost() }
 

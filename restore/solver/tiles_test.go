@@ -135,7 +135,7 @@ func TestTiledCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
 	cancel(cause)
-	if err := n.predict(ctx, make([]float32, op.Image.Size())); !errors.Is(err, context.Canceled) {
+	if err := n.predict(ctx, make([]float32, op.Image.Size()), func(float64) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("predicting tiles after a cancellation: %v", err)
 	}
 	if _, err := s.Solve(ctx, problems(t, op, 1, 0.05), nil); !errors.Is(err, context.Canceled) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -69,8 +70,8 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.Uint64Var(&o.Spec.Seed, "seed", 0, "`seed` of every random draw")
 	f.IntVar(&o.Spec.Runs, "runs", 0, "restorations per picture, each with other solver noise; above 1 also their mean and deviation (default 1)")
 	f.IntVar(&o.Spec.Batch, "batch", 0, "pictures per solver call (0: automatic)")
-	f.StringVar(&o.Spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger pictures: auto, off, or a number (default off)")
-	f.IntVar(&o.Overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
+	f.StringVar(&o.Spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger pictures: auto, off, or a number (default: auto where the whole picture needs too much memory)")
+	f.IntVar(&o.Overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile; an eighth without --tile)")
 	campaign.AddPrecision(f, &o.Spec.Precision)
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per restoration, and one with the counts")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
@@ -93,7 +94,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
-	if err := o.checkDraws(spec); err != nil {
+	if err := errors.Join(o.checkDraws(spec), o.checkPreview(spec)); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	spec.KeepObserved = o.keep(flags, spec)
@@ -111,6 +112,13 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return err
 	}
 	defer func() { _ = cli.CloseRuntimes(runtimes) }()
+	if o.preview > 0 {
+		dir, err := w.cropPreviews(inputs)
+		defer os.RemoveAll(dir) //nolint:errcheck // in the folder for temporary files
+		if err != nil {
+			return err
+		}
+	}
 	todo, err := w.choose(inputs)
 	if err != nil {
 		return err

@@ -39,6 +39,10 @@ type picture struct {
 	ext  string // extension of its restored picture
 	file string // path of its restored picture; empty: by the other fields
 
+	// Of a preview: the shorter side of the whole picture in parts of its own, and its estimated noise. Zero: not of a preview.
+	scale float64
+	sigma *float64
+
 	info     fs.FileInfo        // of the file; nil if it is gone
 	restored *passport.Passport // of the existing file with the name of its restored picture; nil without one
 }
@@ -178,7 +182,7 @@ func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 		if _, known := writable[folder]; !known && w.into == "" {
 			writable[folder] = checkWritable(folder)
 		}
-		if !w.force && w.single() {
+		if !w.force && w.single() && w.preview == 0 {
 			if in.restored, err = passportOf(target); !errors.Is(err, fs.ErrNotExist) {
 				existing = append(existing, in)
 				continue
@@ -259,6 +263,9 @@ func (w *pictureWriter) skipEqual(existing []*picture) {
 		p := w.pictures(in)[0]
 		if r := in.restored; r != nil && !w.unchecked && slices.ContainsFunc(r.Warnings, func(a manifest.Warning) bool { return a.Code == item.WarnChanged }) {
 			p.Sigma, p.Estimate = r.Item.Sigma, false
+		}
+		if r := in.restored; r != nil && p.Tile == 0 && r.Item.Tile == w.session.Large.Side && r.Item.Overlap == w.session.Large.Overlap {
+			p.Tile, p.Overlap = r.Item.Tile, r.Item.Overlap
 		}
 		if it, err := w.session.Item(p); err != nil || in.restored == nil || it.ID != in.restored.Item.ID {
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration with these settings; give --force to replace it, or --out", in.target(w.into, "")))
@@ -357,7 +364,7 @@ func (w *pictureWriter) write(res restored, tail string) {
 	if err == nil {
 		var file []byte
 		if file, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
-			err = writeNew(target, file, w.force)
+			err = writeNew(target, file, w.force || w.preview > 0)
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
@@ -390,6 +397,9 @@ func (w *pictureWriter) write(res restored, tail string) {
 	}
 	if p != nil && (p.Width != it.Width || p.Height != it.Height) {
 		w.show.Say(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height))
+	}
+	if it.Tile > w.tile {
+		w.show.Say(fmt.Sprintf("%s: restored in tiles of %d pixels, because the whole picture needs more memory than is free; --tile off refuses it", in.name, it.Tile))
 	}
 	if it.SigmaEstimated {
 		w.show.Say(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma))

@@ -28,6 +28,7 @@ type outputOptions struct {
 	recursive    bool
 	keepObserved bool
 	unchecked    bool
+	preview      int
 }
 
 func (o *outputOptions) add(f *pflag.FlagSet) {
@@ -36,6 +37,7 @@ func (o *outputOptions) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "also restore the pictures of folders in folders; --out gets the same folders")
 	f.BoolVar(&o.keepObserved, "keep-observed", false, "keep the observed pixels of a picture with a mask as they are (default in inpaint)")
+	f.IntVar(&o.preview, "preview", 0, "restore only the middle of each picture, a square of so many `pixels` at most, as photo.preview.restored.png")
 	f.BoolVar(&o.unchecked, "unchecked", false, "restore with the stated sigma alone, and write also a result that does not explain its picture")
 }
 

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,7 +18,10 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	restorer "ddiff/restore/picture"
+	"ddiff/restore/tile"
 )
 
 // configure opens the prior and makes the configuration of the sessions. It opens the runtimes only where the precision auto asks the device.
@@ -38,6 +43,11 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 	if w.tile, w.overlap, err = w.spec.Tiles(p.Card.TileSide(), p.Card.MultipleOf); err != nil {
 		return nil, cli.Usage(err)
 	}
+	large := tile.Tiling{}
+	if w.spec.Tile == "" {
+		side, multiple := p.Card.TileSide(), p.Card.MultipleOf
+		large = tile.Tiling{Side: side, Overlap: (side/largeOverlap + multiple - 1) / multiple * multiple}
+	}
 	if w.spec.Precision != "" {
 		if runtimes, err = w.OpenAll(log); err != nil {
 			return nil, err
@@ -50,10 +60,33 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 	}
 	w.session = restorer.Config{
 		Prior: p, Build: build, Methods: w.Catalogue.Methods, Operators: w.Catalogue.Operators,
-		Memory: job.SolveMemory(w.Stages.MemoryShare), Batch: w.spec.Batch, Version: cli.Version(), Logger: log,
+		Memory: job.SolveMemory(w.Stages.MemoryShare), Large: large, Batch: w.spec.Batch, Version: cli.Version(), Logger: log,
 		Unchecked: w.unchecked || !w.single(), // the names of several restorations have their sigma
 	}
+	if w.session.Whole = w.session.Memory; w.session.Whole == 0 { // no limit
+		w.session.Whole = math.MaxInt64
+	}
+	if free := job.FreeMemory(); free > 0 {
+		w.session.Whole = min(w.session.Whole, free)
+	}
 	return runtimes, nil
+}
+
+const (
+	// largeOverlap is the part of a tile that neighbours share at least, where nobody chose tiles. A quarter, the default of --tile, has the same quality in 1.4 times
+	// the time (docs/tiling.md).
+	largeOverlap = 8
+	// largePixels is a number of pixels from which a picture is denoised with fewer evaluations of the network.
+	largePixels = 2 << 20
+)
+
+// chooseLarge replaces the mean prediction for four mirrored images, the preset's in denoise, by one prediction per step for large pictures.
+func chooseLarge(s *restorer.Settings, image operator.Shape) {
+	if _, set := s.Solver["mirror"]; set || s.Task != operator.Denoise || s.Method != "ddiff" || image.Height*image.Width < largePixels {
+		return
+	}
+	s.Solver = manifest.Values(s.Solver).Or(manifest.Values{"mirror": parameter.Word("alternate")})
+	s.Choice += "; the picture is large: a quarter of the evaluations, which costs 0.1 to 0.2 dB"
 }
 
 // pictures returns the restorations of an input.
@@ -63,21 +96,25 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 	for _, c := range w.spec.Cells() {
 		t := c.Task
 		s := restorer.Settings{
-			Task: t.Name, Params: t.Params, Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
+			Task: t.Name, Params: in.scaled(t.Params), Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
 			Seed: w.spec.Seed, Run: c.Run, Tile: w.tile, Overlap: w.overlap, Precision: w.spec.PrecisionOf(t.Name), KeepObserved: w.spec.KeepObserved,
 		}
 		if *t.Sigma == manifest.SigmaAuto {
-			s.Sigma, s.Estimate = 0, true
+			if s.Sigma, s.Estimate = 0, true; in.sigma != nil {
+				s.Sigma, s.Estimate = *in.sigma, false
+			}
 		}
 		if t.Photons != nil {
 			s.Photons = *t.Photons
 		}
-		if t.Choose != nil {
-			s.Choose = func(s *restorer.Settings) {
-				known := t
-				known.Params, known.Sigma = s.Params, new(manifest.Sigma(s.Sigma))
-				t.Choose(&known)
-				s.Steps, s.Solver, s.Choice = known.Steps, known.Solver, known.Choice
+		if t.Choice != "" {
+			s.Choose = func(s *restorer.Settings, image operator.Shape) {
+				if known := t; t.Choose != nil {
+					known.Params, known.Sigma = s.Params, new(manifest.Sigma(s.Sigma))
+					t.Choose(&known)
+					s.Steps, s.Solver, s.Choice = known.Steps, known.Solver, known.Choice
+				}
+				chooseLarge(s, image)
 			}
 		}
 		out = append(out, restorer.Picture{
@@ -112,13 +149,18 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 			continue
 		}
 		cfg := w.session
-		cfg.Runtime, cfg.Memory = rt, cfg.Memory/int64(len(runtimes))
-		made := map[int]int{} // steps by picture
+		cfg.Runtime, cfg.Memory, cfg.Whole = rt, cfg.Memory/int64(len(runtimes)), cfg.Whole/int64(len(runtimes))
+		made := map[int]float64{} // steps by picture
+		var estimated estimate
 		cfg.Progress = func(p restorer.Progress) {
 			w.show.Entered(counts.Items, counts.Items*p.Steps, true)
 			for _, i := range p.Pictures {
-				w.show.Stepped(max(0, p.Step-made[i])) // a doubted picture is restored again
-				made[i] = max(made[i], p.Step)
+				now := max(made[i], float64(p.Step)+p.Share) // a doubted picture is restored again
+				w.show.Advanced(now - made[i])
+				made[i] = now
+			}
+			if line := estimated.of(p); line != "" {
+				w.show.Say(part[p.Pictures[0]].Name + ": " + line)
 			}
 		}
 		group.Go(func() (err error) {
@@ -150,4 +192,35 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 		err = context.Cause(ctx)
 	}
 	return counts, err
+}
+
+// estimate foretells the time of pictures in tiles, from that of their first tiles.
+type estimate struct {
+	picture int // the one that it observes, from 1
+	began   time.Time
+	done    float64 // steps when it began
+	told    bool
+}
+
+const (
+	// observed is the time of tiles from which a picture's is estimated, shortest a time that is worth a line.
+	observed = 2 * time.Second
+	shortest = 20 * time.Second
+)
+
+// of returns the line on a picture, once.
+func (e *estimate) of(p restorer.Progress) string {
+	done := float64(p.Step) + p.Share
+	if now := time.Now(); e.picture != p.Pictures[0]+1 {
+		*e = estimate{picture: p.Pictures[0] + 1, began: now, done: done} // without the time of the first tile, which compiles
+		return ""
+	} else if e.told || p.Tiles < 2 || now.Sub(e.began) < observed {
+		return ""
+	}
+	e.told = true
+	whole := time.Duration(float64(time.Since(e.began)) / (done - e.done) * float64(p.Steps))
+	if whole < shortest {
+		return ""
+	}
+	return fmt.Sprintf("%d evaluations of the network in %d tiles each, about %v", p.Evaluations, p.Tiles, whole.Round(time.Second))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -32,10 +33,12 @@ type Progress struct {
 	refused  int           // items that failed before any worker attempted them
 	ended    int           // items that a worker of this run settled
 	allSteps int           // solver steps of the items to restore
-	made     int           // solver steps of this run
+	made     float64       // solver steps of this run, with parts of steps
 	warned   int           // warnings of finished items
 	files    int           // files of the dataset that are no images
-	began    time.Time     // of the first steps
+	first    float64       // made at began
+	began    time.Time     // when made grew first: before, models were compiled
+	last     time.Time     // when made grew
 	stopped  chan struct{} // nil before begin
 	ticker   sync.WaitGroup
 }
@@ -137,9 +140,12 @@ func (p *Progress) line() string {
 	if p.made == 0 {
 		return strings.TrimRight(line, " ")
 	}
-	rate := float64(p.made) / max(time.Since(p.began), time.Millisecond).Seconds()
-	left := max(0, p.allSteps-p.made) // steps repeat when an item is tried again
-	return fmt.Sprintf("%s%.1f steps/s  ETA %v", line, rate, time.Duration(float64(left)/rate)*time.Second)
+	line = fmt.Sprintf("%sstep %.1f of %d", line, math.Floor(10*p.made)/10, p.allSteps)
+	if p.made == p.first {
+		return line
+	}
+	left := max(0, float64(p.allSteps)-p.made) / (p.made - p.first) * float64(p.last.Sub(p.began)) // steps repeat when an item is tried again
+	return fmt.Sprintf("%s  ETA %v", line, max(0, time.Duration(left)-time.Since(p.last)).Round(time.Second))
 }
 
 // Finished reports an item that reached its final state. Found reports whether an earlier run restored it.
@@ -197,13 +203,17 @@ func (p *Progress) warn(label string, warnings []manifest.Warning) {
 }
 
 // Stepped adds solver steps that were made.
-func (p *Progress) Stepped(n int) {
+func (p *Progress) Stepped(n int) { p.Advanced(float64(n)) }
+
+// Advanced adds a part of a solver step.
+func (p *Progress) Advanced(steps float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.made == 0 {
-		p.began = time.Now()
+	p.made += steps
+	p.last = time.Now()
+	if p.began.IsZero() {
+		p.began, p.first = p.last, p.made
 	}
-	p.made += n
 }
 
 // skipped counts a file of the dataset that is no image.

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,6 +58,34 @@ func TestStatusLineOnTerminal(t *testing.T) {
 		}
 		if strings.Count(text, "\n") != 3 { // the counts, the failure, the end of the status line
 			t.Errorf("%d lines in %q", strings.Count(text, "\n"), text)
+		}
+	})
+}
+
+// The time left is that of the steps so far, in parts, and falls until the next one.
+func TestTimeLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewProgress(campaign.Options{}, io.Discard, io.Discard)
+		p.Entered(1, 2, true)
+		time.Sleep(time.Minute) // compiles
+		lines := []string{p.line()}
+		p.Advanced(0.25)
+		lines = append(lines, p.line())
+		for range 2 {
+			time.Sleep(10 * time.Second)
+			p.Advanced(0.25)
+			lines = append(lines, p.line())
+		}
+		time.Sleep(3 * time.Second)
+		lines = append(lines, p.line())
+		time.Sleep(time.Hour)
+		lines = append(lines, p.line())
+		want := []string{
+			"0/1 images", "0/1 images  step 0.2 of 2", "0/1 images  step 0.5 of 2  ETA 1m0s", "0/1 images  step 0.7 of 2  ETA 50s",
+			"0/1 images  step 0.7 of 2  ETA 47s", "0/1 images  step 0.7 of 2  ETA 0s",
+		}
+		if !slices.Equal(lines, want) {
+			t.Errorf("%q, want %q", lines, want)
 		}
 	})
 }

@@ -1,0 +1,105 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+)
+
+const (
+	// previewTail tells a preview from the restored picture.
+	previewTail = "preview"
+	minPreview  = 32
+)
+
+// blurWidth is the parameter of a blur whose unit is a part of the picture's shorter side.
+const blurWidth = "std"
+
+// checkPreview refuses a preview of what a part of a picture does not show.
+func (o *restoreOptions) checkPreview(spec *manifest.Spec) error {
+	allowed := []string{operator.Denoise, operator.SuperResolution, operator.GaussianDeblur, operator.MotionDeblur, operator.Colorize, operator.HDR}
+	switch task := spec.Tasks[0].Name; {
+	case o.preview == 0:
+		return nil
+	case o.preview < minPreview:
+		return fmt.Errorf("--preview: %d is less than %d pixels", o.preview, minPreview)
+	case o.results != "":
+		return errors.New("--preview: it keeps no results; leave --results out")
+	case spec.Dataset.Mask != "" || !slices.Contains(allowed, task):
+		return fmt.Errorf("--preview: task %s needs the whole picture", task)
+	}
+	return nil
+}
+
+// cropPreviews replaces inputs by their middle parts, PNG files in a temporary folder, which the caller removes. Estimates are those of the whole pictures.
+func (w *pictureWriter) cropPreviews(inputs []*picture) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "ddiff-preview-*"); err != nil {
+		return "", fmt.Errorf("--preview: %w", err)
+	}
+	for i, in := range inputs {
+		if p := w.pictures(in)[0]; p.Estimate {
+			whole, err := w.session.Item(p)
+			if err != nil {
+				return dir, fmt.Errorf("--preview %s: %w", in.name, err)
+			}
+			in.sigma = &whole.Sigma
+		}
+		target := in.target(w.into, previewTail)
+		path := filepath.Join(dir, strconv.Itoa(i)+".png")
+		scale, err := cropPreview(in.path, path, w.preview)
+		if err != nil {
+			return dir, fmt.Errorf("--preview %s: %w", in.name, err)
+		}
+		in.path, in.file, in.scale = path, target[:len(target)-len(filepath.Ext(target))]+".png", scale
+	}
+	return dir, nil
+}
+
+// cropPreview writes the middle of a picture, and returns the shorter side of the picture in parts of that of the crop.
+func cropPreview(from, to string, side int) (scale float64, err error) {
+	data, err := regular.Read(from, manifest.MaxFileBytes)
+	if err != nil {
+		return 0, err
+	}
+	p, err := raster.DecodePicture(data)
+	if err != nil {
+		return 0, err
+	}
+	if p.Bits > 16 {
+		return 0, errors.New("floating-point samples have no preview")
+	}
+	img := p.Image
+	out := raster.New(img.Channels, min(side, img.Height), min(side, img.Width))
+	top, left := (img.Height-out.Height)/2, (img.Width-out.Width)/2
+	for c := range img.Channels {
+		for y := range out.Height {
+			copy(out.Plane(c)[y*out.Width:][:out.Width], img.Plane(c)[(top+y)*img.Width+left:])
+		}
+	}
+	scale = float64(min(img.Height, img.Width)) / float64(min(out.Height, out.Width))
+	p.Image, p.Alpha = out, nil
+	file, err := raster.EncodePicture(out, *p)
+	if err != nil {
+		return 0, err
+	}
+	return scale, os.WriteFile(to, file, 0o600)
+}
+
+// scaled returns the parameters of a task for a preview: its blur is as many pixels wide as that of the picture.
+func (p *picture) scaled(params map[string]float64) map[string]float64 {
+	if p.scale == 0 || params[blurWidth] == 0 {
+		return params
+	}
+	out := maps.Clone(params)
+	out[blurWidth] *= p.scale
+	return out
+}
