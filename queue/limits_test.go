@@ -19,6 +19,17 @@ func TestReplicasOfOneServer(t *testing.T) {
 	}
 }
 
+// TestReplicasOfUnsyncedWork: NATS cannot give more replicas to a stream that was made for one. The error has the remedy.
+func TestReplicasOfUnsyncedWork(t *testing.T) {
+	t.Parallel()
+	nc := join(t, start(t, t.TempDir()))
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{UnsyncedWork: true}))
+	err := queue.Setup(t.Context(), nc, queue.SetupConfig{Replicas: 3})
+	if !errors.Is(err, queue.ErrConfig) || !strings.Contains(err.Error(), "nats stream rm DDIFF_WORK") {
+		t.Errorf("three replicas of a stream for one: %v", err)
+	}
+}
+
 // TestDamagedCredentials: a file that is no credentials file is named, also where no server runs.
 func TestDamagedCredentials(t *testing.T) {
 	t.Parallel()

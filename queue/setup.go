@@ -148,6 +148,10 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, upd
 		if old.Retention != want.Retention {
 			return fmt.Errorf("%w: a stream of this name exists that ddiff did not create", ErrConfig)
 		}
+		if old.PersistMode == jetstream.AsyncPersistMode && want.Replicas > 1 {
+			return fmt.Errorf("%w: it was made for one replica, which NATS cannot change; stop all coordinators, delete it with nats stream rm %s, "+
+				"and start them with more replicas: its items are published again", ErrConfig, want.Name)
+		}
 		next := changed(old, want)
 		if reflect.DeepEqual(old, next) {
 			return nil
