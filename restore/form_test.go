@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"ddiff/restore"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
@@ -15,7 +14,7 @@ import (
 	"ddiff/restore/solver"
 )
 
-// An engine takes the chosen form on the provider for which it is configured, and records it; a stated form is not measured, and steps that
+// An engine takes the chosen form on the provider for which it is configured; a stated form is not measured, and steps that
 // differentiate the network have it as exported.
 func TestEngineForms(t *testing.T) {
 	rt := onnxtest.Runtime(t)
@@ -30,7 +29,7 @@ func TestEngineForms(t *testing.T) {
 		}
 		_, err := e.Solver(plan, 1)
 		must(t, err)
-		return job.RuntimeOf(e, plan, "").Form
+		return string(e.Form(plan))
 	}
 	files := func() []string {
 		t.Helper()

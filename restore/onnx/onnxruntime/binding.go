@@ -185,7 +185,7 @@ func (s *Session) Bind() (*Binding, error) {
 		}
 		b.bound[kind] = make([]*Tensor, len(names))
 	}
-	if s.runtime.capture {
+	if s.plain != nil {
 		var err error
 		if b.record, err = newRecord(b); err != nil {
 			b.record = nil
@@ -307,13 +307,7 @@ func (b *Binding) copies(t *Tensor) bool { return b.session.device.gpu() && !t.o
 // Run is Session.Run with the bound tensors. All inputs and outputs must be bound.
 func (b *Binding) Run(ctx context.Context) error {
 	if b.record != nil {
-		if err := b.record.feed.run(ctx); err != nil {
-			return err
-		}
-		if err := b.run(ctx); err != nil {
-			return err
-		}
-		return b.record.drain.run(ctx)
+		return b.record.run(ctx, b)
 	}
 	return b.run(ctx)
 }

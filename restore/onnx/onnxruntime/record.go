@@ -1,20 +1,24 @@
 package onnxruntime
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"unsafe"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Capturing returns r with sessions that CUDA records at the first call of a [Binding], and replays with one launch (CUDA graph). A model with control flow computes as
-// always. It is valid until r is closed; do not close it.
+// Capturing returns r with sessions that CUDA (CUDA graph) and WebGPU record at the first call of a [Binding], and replay with one launch. A model with control flow
+// computes as always, and so do other providers. It is valid until r is closed; do not close it.
 //
 // A record reads and writes fixed memory of the device: a binding copies the inputs there and the outputs from there, with two further models. Use [Session.Bind], not
-// [Session.Run]. Other providers compute a call between the same copies. WebGPU has records too (enableGraphCapture), but ONNX Runtime 1.30 replays the
-// kernels alone: an output that is a copy of another value keeps its first one.
+// [Session.Run]. The first two calls are made without the record too. If their bits differ, or the model cannot be recorded, all calls are, and the log has a warning: WebGPU of ONNX Runtime 1.30 replays
+// no copies of buffers, so that an output that is a copy of another value keeps its first one.
 func (r *Runtime) Capturing() *Runtime {
 	return r.capturing(true)
 }
@@ -25,9 +29,15 @@ func (r *Runtime) capturing(on bool) *Runtime {
 	return view
 }
 
+// recordChecks is the number of calls that are made in both ways: one makes the record, the next replays it.
+const recordChecks = 2
+
 // record has the models around a record.
 type record struct {
 	feed, drain *Binding
+	plain       *Binding // the same model without a record, which checks the first calls, or replaces it
+	proof       *Binding // copies the outputs to the host; nil after the checks
+	checked     int
 }
 
 // newRecord binds the inputs and outputs of a session to fixed memory.
@@ -63,12 +73,88 @@ func newRecord(b *Binding) (rec *record, err error) {
 	if rec.drain, err = plain.newCopy(b.session.ports[bindOutput]); err != nil {
 		return rec, err
 	}
+	if rec.plain, err = b.session.plain.Bind(); err != nil {
+		return rec, err
+	}
+	if rec.proof, err = plain.newCopy(b.session.ports[bindOutput]); err != nil {
+		return rec, err
+	}
+	for i, t := range fixed[bindInput] {
+		if err := rec.plain.SetInput(i, t); err != nil {
+			return rec, err
+		}
+	}
 	for i, t := range fixed[bindOutput] {
-		if err := rec.drain.SetInput(i, t); err != nil {
+		host, err := rec.proof.NewHost(b.session.ports[bindOutput][i])
+		if err != nil {
+			return rec, err
+		}
+		if err := errors.Join(rec.plain.SetOutput(i, t), rec.drain.SetInput(i, t), rec.proof.SetInput(i, t), rec.proof.SetOutput(i, host)); err != nil {
 			return rec, err
 		}
 	}
 	return rec, nil
+}
+
+// run makes a call of b.
+func (rec *record) run(ctx context.Context, b *Binding) error {
+	if err := rec.feed.run(ctx); err != nil {
+		return err
+	}
+	if err := rec.compute(ctx, b); err != nil {
+		return err
+	}
+	return rec.drain.run(ctx)
+}
+
+func (rec *record) compute(ctx context.Context, b *Binding) error {
+	if rec.plain == nil {
+		return b.run(ctx)
+	}
+	if rec.proof == nil {
+		return rec.plain.run(ctx)
+	}
+	// The record comes first: what it does not write is left from the call before.
+	fault := b.run(ctx)
+	got, err := rec.outputs(ctx)
+	if err != nil {
+		return err
+	}
+	if err := rec.plain.run(ctx); err != nil {
+		return err
+	}
+	want, err := rec.outputs(ctx)
+	if err != nil {
+		return err
+	}
+	if fault == nil && !reflect.DeepEqual(got, want) {
+		fault = errors.New("it returns other values than a call")
+	}
+	if fault != nil {
+		b.session.runtime.unrecorded(b.session.device, fault)
+		release(&rec.proof)
+		return nil
+	}
+	if rec.checked++; rec.checked == recordChecks {
+		release(&rec.plain, &rec.proof)
+	}
+	return nil
+}
+
+// unrecorded names the reason why a model is computed without a record.
+func (r *Runtime) unrecorded(d Device, reason error) {
+	r.cfg.Logger.Warn("a model is computed without a record", "device", d.String(), "reason", reason)
+}
+
+// outputs returns the elements of the outputs.
+func (rec *record) outputs(ctx context.Context) (out [][]byte, err error) {
+	if err := rec.proof.run(ctx); err != nil {
+		return nil, err
+	}
+	for _, t := range rec.proof.bound[bindOutput] {
+		out = append(out, slices.Clone(unsafe.Slice((*byte)(t.data()), t.bytes())))
+	}
+	return out, nil
 }
 
 // newCopy returns the binding of a model that copies its inputs to its outputs.
@@ -99,11 +185,15 @@ func (r *Runtime) newCopy(values []onnx.Value) (*Binding, error) {
 	return b, err
 }
 
-func (rec *record) close() {
-	for _, b := range []*Binding{rec.feed, rec.drain} {
-		if b != nil {
-			b.Close()
-			_ = b.session.Close()
+func (rec *record) close() { release(&rec.feed, &rec.drain, &rec.plain, &rec.proof) }
+
+// release closes bindings with their sessions.
+func release(bindings ...**Binding) {
+	for _, b := range bindings {
+		if *b != nil {
+			(*b).Close()
+			_ = (*b).session.Close()
+			*b = nil
 		}
 	}
 }

@@ -20,6 +20,7 @@ type Session struct {
 	device  Device // that computes
 	warm    bool
 	ports   [2][]onnx.Value // inputs and outputs of a model that is recorded
+	plain   *Session        // of the same model without a record, nil for one that is not recorded
 }
 
 // program is the compiled model in one of the libraries.
@@ -68,6 +69,11 @@ func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (
 		r = r.capturing(ports[bindOutput] != nil)
 	}
 	s := &Session{runtime: r, device: t.device, ports: ports}
+	if r.capture {
+		if s.plain, err = r.capturing(false).newSession(model, inputs, outputs, t); err != nil {
+			return nil, err
+		}
+	}
 	err = s.make(func() (program, error) {
 		if err := r.configure(opts, model, t); err != nil {
 			return nil, t.device.wrapError("configure session", err)
@@ -78,6 +84,10 @@ func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (
 		}
 		return ortProgram{made, inputs, outputs}, nil
 	})
+	if err != nil && s.plain != nil {
+		r.unrecorded(t.device, err)
+		return s.plain, nil
+	}
 	return s, r.refuseFallback(err)
 }
 
@@ -228,6 +238,9 @@ func values(ts []*Tensor) []ort.Value {
 func (s *Session) Close() error {
 	if s.program == nil {
 		return nil
+	}
+	if s.plain != nil {
+		defer s.plain.Close()
 	}
 	err := s.runtime.thread.do(s.program.close)
 	s.program = nil

@@ -58,9 +58,10 @@ func tensorRTSettings(index int, cache string) map[string]string {
 const noTF32 = "NVIDIA_TF32_OVERRIDE"
 
 // webGPUSettings are the options of the WebGPU provider. The library adds a prefix to each key and ignores unknown keys.
-func webGPUSettings() map[string]string {
+func webGPUSettings(capture bool) map[string]string {
 	return map[string]string{
-		"deviceId": "0",
+		"deviceId":           "0",
+		"enableGraphCapture": flag(capture),
 		// The device computes int64 values in 32 bits, which suffice for the time index. Without this entry such nodes
 		// run on the CPU.
 		"enableInt64": "1",
@@ -101,7 +102,7 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 		add("cuda.", cudaSettings(r.device.Index, false))
 		out[noTF32] = "0"
 	case ProviderWebGPU:
-		add("webgpu.", webGPUSettings())
+		add("webgpu.", webGPUSettings(r.capture))
 	case ProviderOpenVINO:
 		settings := openVINOSettings(p)
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })
@@ -136,7 +137,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 		// Nodes that TensorRT does not support run on CUDA.
 		return appendCUDA(opts, cudaSettings(d.Index, false))
 	case ProviderWebGPU:
-		return opts.AppendExecutionProvider("WebGPU", webGPUSettings())
+		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.capture))
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func TestSettings(t *testing.T) {
 		"tensorrt.trt_timing_cache_enable": "1", "NVIDIA_TF32_OVERRIDE": "0",
 	}
 	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO", "openvino.version": "2026.4.1", "session.intra_op.allow_spinning": "0"}
-	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableInt64": "1"}
+	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableGraphCapture": "0", "webgpu.enableInt64": "1"}
 	for name, c := range map[string]struct {
 		device Device
 		want   []map[string]string
