@@ -3,6 +3,7 @@ package prior
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +33,12 @@ type Trial struct {
 	Milliseconds float64 `json:"ms,omitempty"`         // of an evaluation of the batch, with the copies of images and predictions
 	Difference   float64 `json:"difference,omitempty"` // the largest one from the CPU provider in float32, as a share of the largest prediction
 	Left         string  `json:"left,omitempty"`       // why the form is not used
+
+	memory bool // the reason is a lack of memory, which may pass
+}
+
+func (t *Trial) leave(err error) {
+	t.Left, t.memory = err.Error(), errors.Is(err, onnxruntime.ErrMemory)
 }
 
 const (
@@ -47,7 +54,7 @@ const (
 var errChoice = fmt.Errorf("the choice takes more than %v", choiceLimit)
 
 // Choose returns the form for a workload on a device. The first time for a device, driver, version of the library, network and workload, it tries the
-// forms, see Try, and stores the choice in the user's cache.
+// forms, see Try, and stores the choice in the user's cache, unless memory lacked.
 func (p *Prior) Choose(ctx context.Context, rt *onnxruntime.Runtime, w Workload) (Choice, error) {
 	p.choice.Lock()
 	defer p.choice.Unlock()
@@ -59,7 +66,7 @@ func (p *Prior) Choose(ctx context.Context, rt *onnxruntime.Runtime, w Workload)
 		return c, nil
 	}
 	c, err := p.Try(ctx, rt, w)
-	if err != nil {
+	if err != nil || slices.ContainsFunc(c.Tried, func(t Trial) bool { return t.memory }) {
 		return c, err
 	}
 	return storeChoice(file, c)
@@ -71,14 +78,16 @@ func (p *Prior) Try(ctx context.Context, rt *onnxruntime.Runtime, w Workload) (C
 	c := Choice{Form: Exported}
 	within, cancel := context.WithTimeoutCause(ctx, choiceLimit, errChoice)
 	defer cancel()
-	want, err := p.expected(within, rt, w)
-	if err != nil {
-		return c, fmt.Errorf("check the forms of prior %s: %w", p.File, err)
-	}
+	want, unknown := p.expected(within, rt, w)
 	best := 0.0
 	try := func(f Form) {
-		t := Trial{Form: f, Left: errChoice.Error()}
-		if within.Err() == nil {
+		t := Trial{Form: f}
+		switch {
+		case unknown != nil:
+			t.leave(unknown)
+		case within.Err() != nil:
+			t.leave(errChoice)
+		default:
 			t = p.try(within, rt, w, f, want)
 		}
 		c.Tried = append(c.Tried, t)
@@ -145,7 +154,7 @@ func (p *Prior) predictions(ctx context.Context, net *Network) (out [][]float32,
 func (p *Prior) try(ctx context.Context, rt *onnxruntime.Runtime, w Workload, f Form, want [][]float32) (t Trial) {
 	t.Form = f
 	fail := func(err error) Trial {
-		t.Left = err.Error()
+		t.leave(err)
 		return t
 	}
 	q, err := p.InForm(rt, f)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 )
@@ -74,17 +75,22 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestBenchMeasures: a bench of two rounds measures every setting in each, and the solver of the first task.
+// TestBenchMeasures: a bench of two rounds measures every setting in each, the solver of the first task, and the forms of the network.
 func TestBenchMeasures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs campaigns")
 	}
+	lib, err := install.Locate(install.LocateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // for the choice of forms
 	var out, errs bytes.Buffer
 	cmd := NewCommand()
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution,phase_retrieval", "--batch", "1,2", "--size", "64",
-		"--steps", "2", "--items", "2", "--rounds", "2", "--device", "cpu", "--precision", "fp32", "--solver"})
+		"--steps", "2", "--items", "2", "--rounds", "2", "--device", "cpu", "--precision", "fp32", "--solver", "--forms", "--onnxruntime", lib.Path})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
@@ -92,6 +98,13 @@ func TestBenchMeasures(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "share_light=") || !strings.Contains(last, "provider=cpu precision=float32 ms_per_step=") {
 		t.Errorf("last line %q", last)
 	}
+	const forms = 1 + 2*4 // of each batch size
+	for i, line := range lines[:min(forms, len(lines))] {
+		if left := strings.Contains(line, "NhwcConv"); left != (i == 3 || i == 4 || i == 7 || i == 8) {
+			t.Errorf("line %q", line)
+		}
+	}
+	lines = lines[min(forms, len(lines)):]
 	if n := len(lines); n != 1+4+1 || !strings.HasSuffix(lines[n-1], " rounds=2 of=2") { // head, campaigns, summary
 		t.Fatalf("%d lines:\n%s", n, out.String())
 	}
