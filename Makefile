@@ -182,6 +182,16 @@ gradients-bench: test-packages runtime ## Time the gradient through a decoder be
 gpu-check: test-packages build ## Check a GPU: pictures beside the CPU's, speed, memory, signals (GPU_CHECK="--device cuda:1")
 	@$(PYTHON) tools/gpu_check.py --out docs/gpu $(GPU_CHECK)
 
+.PHONY: gpu-bundle
+gpu-bundle: build ## Make bin/gpu-bundle: the program, ONNX Runtime for CUDA and scripts for a machine with a GPU and no network (10 minutes; ARCH=80 or all, default 90)
+	@PYTHONPATH=tools $(PYTHON) -m gpu_bundle --program bin/ddiff --out bin/gpu-bundle --arch $(or $(ARCH),90)
+
+.PHONY: gpu-bundle-test
+gpu-bundle-test: test-packages build runtime ## Test the scripts of the bundle on the CPU (1 minute; the first time installs ONNX Runtime's Python module into .cache)
+	@test -d .cache/gpu-bundle/python || { $(PYTHON) -m venv --system-site-packages .cache/gpu-bundle/python && \
+		.cache/gpu-bundle/python/bin/python -m pip install --quiet --disable-pip-version-check 'numpy<2' onnxruntime==1.30.0; }
+	@cd tools && ../.cache/gpu-bundle/python/bin/python -m pytest tests/test_gpu_bundle.py
+
 .PHONY: worker-image-test
 worker-image-test: ## Build the images of worker (CPU) and coordinator in clean Debian roots, and run a campaign
 	@scripts/image-test.sh
