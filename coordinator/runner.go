@@ -135,7 +135,7 @@ func (r *runner) openResults(context.Context) error {
 	if err := r.openStore(); err != nil {
 		return err
 	}
-	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Vocabulary()); err != nil {
+	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Program()); err != nil {
 		return rejection{err}
 	}
 	return nil

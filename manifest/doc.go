@@ -1,6 +1,6 @@
 // Package manifest describes the work of a campaign: the campaign file, the rows of the dataset, and
-// their items, each with an identity. It decodes no image, knows no operator and imports no sibling
-// package but the values of settings (restore/parameter) and the items (restore/item); callers pass in a [Vocabulary], a [Probe] and a [Resolver].
+// their items, each with an identity. It decodes no image. It reads the declarations of operators, methods and priors ([Program]); callers pass
+// in a [Probe] and a [Resolver].
 //
 // # Campaign
 //

@@ -41,9 +41,8 @@ type Expander struct {
 	Tile, Overlap int
 	// Operators has the digests of the campaign's operator files, by [TaskSpec.Operator].
 	Operators map[string]string
-	// Known decides by task whether a row may have photons, a measurement range, a mask and a kernel, or must have one. Its nil maps
-	// accept every row.
-	Known Vocabulary
+	// Known decides by task whether a row may have photons, a measurement range, a mask and a kernel, or must have one.
+	Known Program
 
 	spec     *Spec
 	campaign string
@@ -89,8 +88,9 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 			return Item{}, err
 		}
 	}
-	if input, known := e.Known.Inputs[p.task.Name]; known {
-		if err := row.Overrides.checkInput(p.task.Name, input, e.Known.Required[p.task.Name]); err != nil {
+	declared, known := e.Known.task(p.task.Name)
+	if known {
+		if err := row.Overrides.checkInput(p.task.Name, declared.Input, declared.Required); err != nil {
 			return Item{}, err
 		}
 	}
@@ -98,7 +98,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		return Item{}, err
 	}
 	estimated := *p.task.Sigma == SigmaAuto
-	if can, known := e.Known.Photons[p.task.Name]; p.task.Photons != nil && known && !can {
+	if p.task.Photons != nil && known && !declared.Photons() {
 		return Item{}, errPhotons(p.task.Name)
 	}
 	if p.task.Photons != nil && estimated {
@@ -116,7 +116,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	if p.task.Choose != nil {
 		p.task.Choose(&p.task)
 	}
-	own := e.Known.Optional[p.task.Name] && row.Overrides.Kernel != ""
+	own := declared.Given != nil && row.Overrides.Kernel != ""
 	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
@@ -131,7 +131,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.Image = source(row.Image, probe.ImageSHA256)
 	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
 	it.MeasurementRange = e.spec.Dataset.MeasurementRange
-	it.KeepObserved = e.spec.KeepObserved && e.Known.Inputs[p.task.Name] == "mask"
+	it.KeepObserved = e.spec.KeepObserved && declared.Input == "mask"
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
 	if file := p.task.Operator; file != "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/parameter"
+	"ddiff/restore/operator"
 )
 
 func testSpec() *Spec {
@@ -99,7 +99,7 @@ func TestExpandRunsOfATask(t *testing.T) {
 		checkError(t, "runs: "+runs, err, want)
 	}
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
-	if err := spec.Validate(Vocabulary{Tasks: map[string]parameter.List{"hdr": nil}, Methods: spec.Methods, Presets: []string{"natural"}}); err == nil ||
+	if err := spec.Validate(testProgram(operator.Definition{Name: "hdr"})); err == nil ||
 		!strings.Contains(err.Error(), `task "hdr" is repeated`) {
 		t.Errorf("equal tasks with other runs: %v", err)
 	}
@@ -114,7 +114,9 @@ func TestExpandOverrides(t *testing.T) {
 	}}
 	probe := Probe{MeasurementSHA256: digest("1"), MaskSHA256: digest("2"), KernelSHA256: digest("3"), Width: 8, Height: 8}
 	spec := testSpec()
-	items, failed := NewExpander(spec, "prior", testResolve).Expand(row, probe, 0)
+	e := NewExpander(spec, "prior", testResolve)
+	e.Known = testProgram(operator.Definition{Name: "other"}) // which files the row may have is not known
+	items, failed := e.Expand(row, probe, 0)
 	if len(items) != 4 || len(failed) != 0 {
 		t.Fatalf("%d items, failed %+v", len(items), failed)
 	}

@@ -65,18 +65,18 @@ func inputFiles(mask, kernel string) []inputFile {
 }
 
 // inputs checks mask, kernel and measurement range of a dataset against the tasks.
-func (c *checker) inputs(v Vocabulary) {
+func (c *checker) inputs() {
 	s := c.spec
 	for _, t := range s.Tasks {
-		if reason := v.Unranged[t.Name]; reason != "" && s.Dataset.MeasurementRange != nil {
+		if reason := unranged(c.Operators.Known(t.Name)); reason != "" && s.Dataset.MeasurementRange != nil {
 			c.problems = append(c.problems, s.unusedRange(fmt.Errorf("task %s does not use it: %s", t.Name, reason)))
 		}
 	}
-	c.taskFiles(v)
+	c.taskFiles()
 	for _, f := range inputFiles(s.Dataset.Mask, s.Dataset.Kernel) {
 		for _, t := range s.Tasks {
-			if input, known := v.Inputs[t.Name]; known && f.path != "" && input != f.name {
-				c.add("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, input)))
+			if d, known := c.task(t.Name); known && f.path != "" && d.Input != f.name {
+				c.add("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, d.Input)))
 			}
 		}
 	}
@@ -85,7 +85,8 @@ func (c *checker) inputs(v Vocabulary) {
 	}
 	for i, t := range s.Tasks {
 		if t.file() == "" { // taskFiles checks the others
-			c.add(taskField(i), new(Overrides).checkInput(t.Name, v.Inputs[t.Name], v.Required[t.Name] && t.Operator == ""))
+			d, _ := c.task(t.Name)
+			c.add(taskField(i), new(Overrides).checkInput(t.Name, d.Input, d.Required && t.Operator == ""))
 		}
 	}
 }
@@ -106,15 +107,15 @@ func TaskFiles(row Row, spec *Spec) []string {
 	return out
 }
 
-func (c *checker) taskFiles(v Vocabulary) {
+func (c *checker) taskFiles() {
 	for i, t := range c.spec.Tasks {
 		for _, f := range inputFiles(t.Mask, t.Kernel) {
 			field := taskField(i) + "." + f.name
-			input, known := v.Inputs[t.Name]
+			d, known := c.task(t.Name)
 			switch {
 			case f.path == "":
-			case known && input != f.name:
-				c.add(field, errors.New(unusedInput(t.Name, f.name, input)))
+			case known && d.Input != f.name:
+				c.add(field, errors.New(unusedInput(t.Name, f.name, d.Input)))
 			case c.spec.Dataset.Mask != "" || c.spec.Dataset.Kernel != "":
 				c.add(field, errors.New("the dataset has a mask or kernel for all tasks; remove one of them"))
 			}
@@ -129,7 +130,7 @@ func (s *Spec) unusedRange(cause error) *FieldError {
 
 // checkMeasurementRange returns an error for a row whose measurement the range of the dataset does not describe.
 func (e *Expander) checkMeasurementRange(row Row, task string) error {
-	switch reason := e.Known.Unranged[task]; {
+	switch reason := unranged(e.Known.Operators.Known(task)); {
 	case e.spec.Dataset.MeasurementRange == nil:
 		return nil
 	case row.Measurement == "":

@@ -3,6 +3,8 @@ package manifest
 import (
 	"strings"
 	"testing"
+
+	"ddiff/restore/operator"
 )
 
 // TestUnusedMeasurementRange: a range that does not describe the measurement of an item fails the item, and the campaign if a task has no
@@ -14,7 +16,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 		{"address without a kind", "https://h/y", "hdr", "", ""},
 		{"picture", "https://h/b.png?key=secret", "hdr", "", ""},
 		{"simulated", "", "hdr", "", "dataset.measurement_range: it is for measurements, and the row has none; remove it"},
-		{"moduli", "/y/a.npy", "moduli", "", "dataset.measurement_range: task moduli does not use it: no black; remove it"},
+		{"moduli", "/y/a.npy", "moduli", "", "dataset.measurement_range: task moduli does not use it: its measurement is no picture with black and white, a .npy file has the values of A(x); remove it"},
 		{"flag", "", "hdr", "--measurement-range", "--measurement-range: it is for"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -25,7 +27,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 				spec.Override("dataset.measurement_range", c.override)
 			}
 			e := NewExpander(spec, "prior", testResolve)
-			e.Known = Vocabulary{Unranged: map[string]string{"hdr": "", "moduli": "no black"}}
+			e.Known = testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "moduli", NotPicture: true})
 			row := Row{Name: "x", Image: "/x.png", Measurement: c.measurement, Overrides: Overrides{Task: c.task}}
 			probe := testProbe()
 			probe.MeasurementSHA256 = strings.Repeat("cd", 32)
@@ -47,12 +49,12 @@ func TestUnusedMeasurementRange(t *testing.T) {
 	}
 	spec := testSpec()
 	spec.Dataset.MeasurementRange = &ValueRange{0, 255}
-	v := testVocabulary()
+	v := fullProgram()
 	if err := spec.Validate(v); err != nil && strings.Contains(err.Error(), "measurement_range") {
 		t.Error(err)
 	}
-	v.Unranged = map[string]string{"super_resolution": "no black"}
-	if err := spec.Validate(v); err == nil || !strings.Contains(err.Error(), "dataset.measurement_range: task super_resolution does not use it: no black; remove it") {
+	v.Operators[0].NotPicture = true
+	if err := spec.Validate(v); err == nil || !strings.Contains(err.Error(), "dataset.measurement_range: task super_resolution does not use it: its measurement is no picture with black and white, a .npy file has the values of A(x); remove it") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -63,7 +65,7 @@ func TestUnusedInputs(t *testing.T) {
 	spec := testSpec()
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hole"}, {Name: "lens", Operator: "/o/lens.onnx"}, {Name: "plain", Operator: "/o/plain.onnx"}}
 	e := NewExpander(spec, "prior", testResolve)
-	e.Known = Vocabulary{Inputs: map[string]string{"hdr": "", "hole": "mask", "lens": "kernel", "plain": ""}}
+	e.Known = testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "hole", Input: "mask"}, operator.Definition{Name: "lens", Input: "kernel"}, operator.Definition{Name: "plain"})
 	e.Operators = map[string]string{"/o/lens.onnx": strings.Repeat("12", 32), "/o/plain.onnx": strings.Repeat("34", 32)}
 	probe := testProbe()
 	probe.MaskSHA256, probe.KernelSHA256 = strings.Repeat("ab", 32), strings.Repeat("cd", 32)

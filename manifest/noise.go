@@ -103,7 +103,7 @@ func (p *place) estimateSigma(row Row, estimates []Estimate) error {
 var errSimulated = errors.New("sigma auto needs a stored measurement; a simulated one needs a number")
 
 // auto checks task i if it has the noise level auto.
-func (c *checker) auto(i int, v Vocabulary) {
+func (c *checker) auto(i int) {
 	s := c.spec
 	t, field := s.Effective(s.Tasks[i]), "sigma"
 	if *t.Sigma != SigmaAuto {
@@ -112,7 +112,7 @@ func (c *checker) auto(i int, v Vocabulary) {
 	if s.Tasks[i].Sigma != nil {
 		field = taskField(i) + ".sigma"
 	}
-	if reason := v.Unestimated[t.Name]; reason != "" && t.Operator == "" {
+	if reason := c.Operators.Known(t.Name).Unestimated(); reason != "" && t.Operator == "" {
 		c.add(field, fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason))
 	} else if !s.Dataset.Measurements && s.Dataset.withoutColumns() {
 		c.add(field, errSimulated)
@@ -140,13 +140,13 @@ func (c *checker) photons(field string, x *float64) {
 }
 
 // photonsOf reports the tasks with photons whose measurement cannot have their noise.
-func (c *checker) photonsOf(v Vocabulary) {
+func (c *checker) photonsOf() {
 	for i, t := range c.spec.Tasks {
 		e := c.spec.Effective(t)
 		if e.Photons != nil && *e.Sigma == SigmaAuto {
 			c.add(taskField(i), errPhotonsAuto)
 		}
-		if can, known := v.Photons[t.Name]; e.Photons == nil || can || !known && (t.Operator == "" || v.Photons == nil) {
+		if d, known := c.task(t.Name); e.Photons == nil || known && d.Photons() || !known && t.Operator == "" {
 			continue
 		}
 		field := "photons"

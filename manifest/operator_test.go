@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )
 
@@ -56,9 +57,9 @@ func TestOperatorFields(t *testing.T) {
 	} {
 		s, err := manifest.Parse("c.yaml", []byte("dataset: {path: x}\ntasks: ["+text+"]\n"), "/base")
 		if err == nil {
-			err = s.Validate(manifest.Vocabulary{
-				Tasks: map[string]parameter.List{"hdr": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
-				Operators: map[string]parameter.List{"/base/a.onnx": {{Name: "gain", Max: 10}}},
+			err = s.Validate(manifest.Program{
+				Operators: operator.Set{{Name: "hdr"}},
+				Files:     map[string]*operator.File{"/base/a.onnx": {Parameters: parameter.List{{Name: "gain", Max: 10}}}},
 			})
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

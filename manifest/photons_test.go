@@ -5,15 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/parameter"
+	"ddiff/restore/operator"
 )
 
-// photonsVocabulary has a task whose measurement is a picture, and one whose measurement is none.
-func photonsVocabulary() Vocabulary {
-	return Vocabulary{
-		Tasks: map[string]parameter.List{"hdr": nil, "denoise": nil, "phase": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
-		Photons: map[string]bool{"hdr": true, "denoise": true, "phase": false},
-	}
+// photonsProgram has two tasks whose measurement is a picture, and one whose measurement is none.
+func photonsProgram() Program {
+	return testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "denoise"}, operator.Definition{Name: "phase", NotPicture: true})
 }
 
 // TestPhotonsFields: photons of campaigns and tasks are read, survive JSON, may have a list, and are refused with the field and the remedy.
@@ -28,7 +25,7 @@ func TestPhotonsFields(t *testing.T) {
 		"tasks: [{name: hdr, photons: [10, 20], sigma: [0, 0.1]}]\n":            {10, 20, 10, 20},
 		"photons: [7]\ntasks: [{name: hdr, params: {}}, {name: hdr, steps: 3}]": {7, 7},
 	} {
-		s, err := validated("dataset: {path: x.csv}\n"+text, photonsVocabulary())
+		s, err := validated("dataset: {path: x.csv}\n"+text, photonsProgram())
 		if err != nil || len(s.Tasks) != len(want) {
 			t.Errorf("%s: %+v, %v", text, s, err)
 			continue
@@ -59,7 +56,7 @@ func TestPhotonsFields(t *testing.T) {
 		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "has photons and sigma auto, which estimates noise without photons; give sigma as a number",
 		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1]: has photons and sigma auto",
 	} {
-		_, err := validated("dataset: {path: x.csv}\n"+text, photonsVocabulary())
+		_, err := validated("dataset: {path: x.csv}\n"+text, photonsProgram())
 		checkError(t, text, err, want)
 	}
 }
@@ -75,7 +72,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	s := parsed(t, "dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n")
 	expand := func(row Row) ([]Item, []Result) {
 		e := NewExpander(s, "prior", resolve)
-		e.Known.Photons = photonsVocabulary().Photons
+		e.Known = photonsProgram()
 		return e.Expand(row, probe, 0)
 	}
 	for name, c := range map[string]struct {

@@ -3,7 +3,6 @@ package manifest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"ddiff/restore/parameter"
@@ -62,12 +61,12 @@ func (s *Spec) PrecisionOf(task string) Precision {
 }
 
 // float32 reports unknown and repeated tasks of float32, and the field without a precision.
-func (c *checker) float32(v Vocabulary) {
+func (c *checker) float32() {
 	s := c.spec
 	if len(s.Float32) > 0 && s.Precision == "" {
 		c.add("float32", errors.New("needs the field precision, which other tasks have"))
 	}
-	valid := slices.Sorted(maps.Keys(v.Tasks))
+	valid := c.builtIn()
 	for i, name := range s.Float32 {
 		field := fmt.Sprintf("float32[%d]", i)
 		if !slices.Contains(valid, name) && !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {

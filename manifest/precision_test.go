@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/parameter"
+	"ddiff/restore/operator"
 )
 
 // Each fixed precision gives a campaign and its items identities of their own, which must not change; the measurement and
@@ -118,7 +118,7 @@ func TestSpecFloat32(t *testing.T) {
 		"precision: auto\nfloat32: hdr":                         "c.yaml:2: float32: ",
 		"precision: auto\nfloat32: [hdr, phase_retrieval, hdr]": `c.yaml:2: float32[2]: task "hdr" is repeated; remove one`,
 	} {
-		_, err := validated(lines+"\n"+rest, Vocabulary{Tasks: map[string]parameter.List{"hdr": nil, "phase_retrieval": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"}})
+		_, err := validated(lines+"\n"+rest, testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "phase_retrieval"}))
 		checkError(t, lines, err, want)
 	}
 }

@@ -12,13 +12,14 @@ import (
 // any, it is left out, also for rows that name it. Where the new methods are a part of the present ones, settings that only the others have are left out, too.
 //
 // The error is a [FieldError]: no method is given, one is unknown, also of a task, or no task is left.
-func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
+func (s *Spec) RestrictMethods(methods []string, p Program) error {
+	known := p.Methods.Names()
 	if len(methods) == 0 {
 		return s.problem("methods", errors.New("is empty; name at least one method"))
 	}
 	for i, m := range methods {
-		if !slices.Contains(v.Methods, m) {
-			return s.problem(fmt.Sprintf("methods[%d]", i), Unknown("method", m, v.Methods))
+		if !slices.Contains(known, m) {
+			return s.problem(fmt.Sprintf("methods[%d]", i), Unknown("method", m, known))
 		}
 	}
 	var tasks []TaskSpec
@@ -27,8 +28,8 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 	for i, t := range s.Tasks {
 		before, after := s.methodsOf(t), methods
 		for k, m := range t.Methods {
-			if !slices.Contains(v.Methods, m) { // the task may be left out
-				return s.problem(fmt.Sprintf("tasks[%d].methods[%d]", i, k), Unknown("method", m, v.Methods))
+			if !slices.Contains(known, m) { // the task may be left out
+				return s.problem(fmt.Sprintf("tasks[%d].methods[%d]", i, k), Unknown("method", m, known))
 			}
 		}
 		if len(t.Methods) > 0 {
@@ -40,7 +41,7 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 			left = append(left, t.Name)
 			continue
 		}
-		t.Solver = v.settingsOf(t.Solver, before, after)
+		t.Solver = p.settingsOf(t.Solver, before, after)
 		moved[taskField(i)] = taskField(len(tasks))
 		tasks = append(tasks, t)
 	}
@@ -49,7 +50,7 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 		return s.problem("methods", fmt.Errorf("no task of the campaign has the method %s; the tasks have %s",
 			strings.Join(methods, " or "), strings.Join(slices.Compact(listed), ", ")))
 	}
-	s.Solver = v.settingsOf(s.Solver, s.Methods, methods)
+	s.Solver = p.settingsOf(s.Solver, s.Methods, methods)
 	s.Tasks, s.Methods = tasks, methods
 	s.leaveOut(left)
 	s.moveTasks(moved)
@@ -132,13 +133,13 @@ func movedFields[V any](fields map[string]V, moved map[string]string) map[string
 
 // settingsOf returns the solver settings of a part of some methods: those that only the other methods have are left out. Methods that are
 // no part have all settings.
-func (v Vocabulary) settingsOf(values Values, methods, part []string) Values {
+func (p Program) settingsOf(values Values, methods, part []string) Values {
 	if slices.ContainsFunc(part, func(m string) bool { return !slices.Contains(methods, m) }) {
 		return values
 	}
 	out := maps.Clone(values)
 	maps.DeleteFunc(out, func(name string, _ Value) bool {
-		has := func(m string) bool { return slices.Contains(v.Parameters[m].Names(), name) }
+		has := func(m string) bool { return slices.Contains(p.MethodParameters(m).Names(), name) }
 		return slices.ContainsFunc(methods, has) && !slices.ContainsFunc(part, has)
 	})
 	return out

@@ -7,19 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )
 
 // restrictable knows three methods, with one parameter each and one in common.
-func restrictable() Vocabulary {
-	v := Vocabulary{Tasks: map[string]parameter.List{"hdr": nil, "inpaint_box": nil}, Methods: []string{"ddiff", "dps", "daps"},
-		Parameters: map[string]parameter.List{}, Presets: []string{"natural"}}
-	for m, own := range map[string]string{"ddiff": "gamma0", "dps": "scale", "daps": "chain_lr"} {
-		for _, name := range []string{own, "shared"} {
-			v.Parameters[m] = append(v.Parameters[m], parameter.Parameter{Name: name, Max: 10})
-		}
+func restrictable() Program {
+	p := Program{Operators: operator.Set{{Name: "hdr"}, {Name: "inpaint_box"}}}
+	for _, m := range [][2]string{{"ddiff", "gamma0"}, {"dps", "scale"}, {"daps", "chain_lr"}} {
+		p.Methods = append(p.Methods, testMethod(m[0], parameter.List{{Name: m[1], Max: 10}, {Name: "shared", Max: 10}}, "natural"))
 	}
-	return v
+	return p
 }
 
 // wantTasks checks the remaining tasks, or the one line of an error that begins with a text.

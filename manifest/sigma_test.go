@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/parameter"
+	"ddiff/restore/operator"
 )
 
 // autoSpec is a campaign of two tasks with the noise level auto, one with a number, and two runs.
@@ -107,8 +107,7 @@ func TestExpandEstimates(t *testing.T) {
 // TestValidateAuto: a task whose noise cannot be estimated, and a campaign that simulates one image, are refused when they are read.
 func TestValidateAuto(t *testing.T) {
 	t.Parallel()
-	v := Vocabulary{Tasks: map[string]parameter.List{"hdr": nil, "phase": nil}, Unestimated: map[string]string{"phase": "its measurement is no picture"},
-		Methods: []string{"ddiff"}, Presets: []string{"natural"}}
+	v := testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "phase", NotPicture: true})
 	for text, want := range map[string]string{
 		"dataset: {path: l.csv}\nsigma: auto\ntasks: [hdr]\n":                             "",
 		"dataset: {path: l.csv}\nsigma: auto\ntasks: [{name: phase, sigma: 0.1}]\n":       "",

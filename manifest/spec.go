@@ -173,7 +173,7 @@ type Dataset struct {
 // TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when something differs from the campaign.
 // A list in place of a value of Params, Sigma, Photons, Steps or Solver stands for one task per value.
 type TaskSpec struct {
-	// Name is a task of the vocabulary, such as "super_resolution". With Operator it is the name of the task in results, at most
+	// Name is a task of the program, such as "super_resolution". With Operator it is the name of the task in results, at most
 	// 40 characters of [a-z0-9_-]; default: that of the file, see [OperatorName].
 	Name string `json:"name"`
 	// Operator is the ONNX file of an operator that is not built in, relative to the campaign file. Empty: Name is built in.

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/parameter"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 )
 
 func tiledSpec(t *testing.T, lines string) (*Spec, error) {
@@ -111,8 +112,10 @@ func key(t *testing.T, of func() ([32]byte, error)) [32]byte {
 // TestUntiledMethods: a campaign whose images may have several tiles refuses a method that cannot restore them.
 func TestUntiledMethods(t *testing.T) {
 	t.Parallel()
-	reason := wordError("dps cannot restore images in tiles")
-	v := Vocabulary{Tasks: map[string]parameter.List{"hdr": nil}, Methods: []string{"ddiff", "dps"}, Presets: []string{"natural"}, MultipleOf: 8, Tile: 256, Untiled: map[string]error{"dps": reason}}
+	dps := testMethod("dps", nil)
+	dps.info.Undivided = "differentiates the network"
+	v := testProgram(operator.Definition{Name: "hdr"})
+	v.Methods, v.Prior = append(v.Methods, dps), &prior.Card{MultipleOf: 8}
 	for lines, refused := range map[string]bool{
 		"methods: [dps]": false, "methods: [dps]\ntile: off": false, "methods: [ddiff]\ntile: 128": false,
 		"methods: [dps]\ntile: auto": false, // of images of 256 pixels
@@ -120,7 +123,7 @@ func TestUntiledMethods(t *testing.T) {
 	} {
 		s, err := tiledSpec(t, lines)
 		must(t, err)
-		if err := s.Validate(v); (err != nil) != refused || refused && !strings.Contains(err.Error(), string(reason)) {
+		if err := s.Validate(v); (err != nil) != refused || refused && !strings.Contains(err.Error(), "dps cannot restore images in tiles") {
 			t.Errorf("%q: %v", lines, err)
 		}
 		if s.Dataset.Fit = FitPad; s.tiled() && strings.Contains(lines, "dps") && s.Validate(v) == nil {
@@ -133,7 +136,3 @@ func TestUntiledMethods(t *testing.T) {
 		t.Errorf("a tile that the prior refuses: %v", err)
 	}
 }
-
-type wordError string
-
-func (e wordError) Error() string { return string(e) }

@@ -17,59 +17,15 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// Vocabulary holds the names that the caller can run. This package knows none of them.
-type Vocabulary struct {
-	// Tasks maps each built-in task to its operator parameters.
-	Tasks map[string]parameter.List
-	// Operators maps the operator files that the caller has read to their parameters; parameters of other files are not checked.
-	Operators map[string]parameter.List
-	// Inputs maps each task to the file that a row may give to it: "mask", "kernel", or "". Nil: they are not checked.
-	Inputs map[string]string
-	// Unranged maps the tasks whose measurements have no values of black and white to the reason.
-	Unranged map[string]string
-	// Unestimated maps the tasks whose noise level cannot be estimated from a measurement to the reason.
-	Unestimated map[string]string
-	// Optional has the tasks whose kernel replaces their operator, see [Item.OwnKernel].
-	Optional map[string]bool
-	// Required has the tasks whose rows must give that file.
-	Required map[string]bool
-	// Photons maps each task to whether its measurement may have the noise of photons. Nil: it is not checked.
-	Photons map[string]bool
-	// Methods are the restoration methods.
-	Methods []string
-	// Parameters maps each method to its solver parameters.
-	Parameters map[string]parameter.List
-	// Unsuited maps methods that the prior rules out to the reason. Empty means that the prior is not known yet.
-	Unsuited map[string]error
-	// Settle returns an error for a task, with the campaign's settings, that a method of a preset cannot solve. Nil means that
-	// the prior is not known yet.
-	Settle func(preset string, task TaskSpec, method string) error
-	// Idle returns why a value of a solver parameter has no effect on a task, with the campaign's settings, by a method of a preset, or "", and
-	// whether the value states what holds without it. Nil: it is not checked, as in campaigns that were stored when such values were accepted.
-	Idle func(preset string, task TaskSpec, method, parameter string) (reason string, restated bool)
-	// Presets are the named sets of solver parameters.
-	Presets []string
-	// MultipleOf divides the working size. Zero means that the prior is not known yet.
-	MultipleOf int
-	// Tile is the side of the tiles of campaigns with tile auto. Zero means that the prior is not known yet.
-	Tile int
-	// Untiled maps the methods that cannot restore images in tiles to the reason.
-	Untiled map[string]error
-	// MaxSteps is the largest number of solver steps. Zero means that the prior is not known yet.
-	MaxSteps int
-	// OwnSteps maps methods whose largest number of solver steps does not depend on the prior to that number.
-	OwnSteps map[string]int
-}
-
-// Validate reports all missing, repeated and out-of-range values of the campaign, and names that the vocabulary lacks, each
+// Validate reports all missing, repeated and out-of-range values of the campaign, and names that the program lacks, each
 // with the nearest valid name. The error joins one [FieldError] per problem.
-func (s *Spec) Validate(v Vocabulary) error {
-	c := checker{spec: s}
+func (s *Spec) Validate(p Program) error {
+	c := checker{spec: s, Program: p}
 	c.ranges()
 	c.required()
-	c.names(v)
+	c.names()
 	c.leftOut()
-	c.float32(v)
+	c.float32()
 	if len(c.problems) == 0 {
 		return nil
 	}
@@ -131,45 +87,51 @@ func checkNotify(address string) error {
 	return nil
 }
 
-func (c *checker) names(v Vocabulary) {
+func (c *checker) names() {
 	s, before := c.spec, len(c.problems)
-	c.tasks(v)
-	seen := map[string]bool{}
+	c.tasks()
+	seen, methods := map[string]bool{}, c.Methods.Names()
 	for i, m := range s.Methods {
 		field := fmt.Sprintf("methods[%d]", i)
-		if c.name(field, "method", m, v.Methods) && seen[m] {
+		if c.name(field, "method", m, methods) && seen[m] {
 			c.add(field, fmt.Errorf("method %q is repeated; remove one", m))
 		}
-		c.add(field, v.Unsuited[m])
+		if info, known := c.method(m); known && c.Prior != nil {
+			c.add(field, info.Suits(c.Prior))
+		}
 		seen[m] = true
 	}
-	c.inputs(v)
-	c.photonsOf(v)
-	c.solver("solver", s.Solver, s.Methods, v)
-	c.steps("steps", s.Steps, s.Methods, v)
-	c.name("preset", "preset", s.Preset, v.Presets)
-	if v.Idle != nil && len(c.problems) == before {
-		c.idle(v)
+	c.inputs()
+	c.photonsOf()
+	c.solver("solver", s.Solver, s.Methods)
+	c.steps("steps", s.Steps, s.Methods)
+	c.name("preset", "preset", s.Preset, c.Methods.Presets())
+	if c.Idle != nil && len(c.problems) == before {
+		c.idle()
 	}
-	if v.Settle != nil && len(c.problems) == before {
+	if c.Settle != nil && len(c.problems) == before {
 		for i, t := range s.Tasks {
 			for _, m := range s.methodsOf(t) {
-				c.add(taskField(i), v.Settle(s.Preset, s.Effective(t), m))
+				c.add(taskField(i), c.Settle(s.Preset, s.Effective(t), m))
 			}
 		}
 	}
-	if v.Tile > 0 && len(s.checkRanges()) == 0 {
-		tile, _, err := s.Tiles(v.Tile, max(v.MultipleOf, 1))
+	if c.Prior == nil {
+		return
+	}
+	m := c.Prior.MultipleOf
+	if len(s.checkRanges()) == 0 {
+		tile, _, err := s.Tiles(c.Prior.TileSide(), m)
 		if problem, ok := errors.AsType[*FieldError](err); ok {
 			c.problems = append(c.problems, problem)
 		}
-		for i, m := range s.Methods {
-			if s.mayDivide(tile) {
-				c.add(fmt.Sprintf("methods[%d]", i), v.Untiled[m])
+		for i, name := range s.Methods {
+			if info, known := c.method(name); known && s.mayDivide(tile) {
+				c.add(fmt.Sprintf("methods[%d]", i), info.Tiled())
 			}
 		}
 	}
-	if m := v.MultipleOf; m > 0 && s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
+	if s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
 		near := max(1, (s.Dataset.Size+m/2)/m) * m
 		c.add("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near))
 	}
@@ -184,32 +146,26 @@ func (c *checker) name(field, kind, name string, valid []string) bool {
 	return true
 }
 
-func (c *checker) tasks(v Vocabulary) {
-	s, builtIn, seen := c.spec, slices.Sorted(maps.Keys(v.Tasks)), map[string]bool{}
+func (c *checker) tasks() {
+	s, builtIn, seen := c.spec, c.builtIn(), map[string]bool{}
 	for i, t := range s.Tasks {
 		field := taskField(i)
 		if t.Name == "" {
 			c.add(field, errors.New("has no name; name a task"))
 			continue
 		}
-		parameters, known := v.Tasks[t.Name], true
-		if t.Operator != "" {
-			if !c.operator(field, t, v) {
-				continue
-			}
-			parameters, known = v.Operators[t.Operator]
-		} else if !c.name(field, "task", t.Name, builtIn) {
+		if t.Operator != "" && !c.operator(field, t, builtIn) || t.Operator == "" && !c.name(field, "task", t.Name, builtIn) {
 			continue
 		}
-		if known {
-			c.params(field+".params.", t, parameters)
+		if t.Operator == "" || c.Files[t.Operator] != nil {
+			c.params(field+".params.", t, c.OperatorParameters(t))
 		}
-		c.solver(field+".solver", t.Solver, s.methodsOf(t), v)
-		c.auto(i, v)
+		c.solver(field+".solver", t.Solver, s.methodsOf(t))
+		c.auto(i)
 		for k, m := range t.Methods {
 			c.name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)
 		}
-		c.steps(field+".steps", t.Steps, s.methodsOf(t), v)
+		c.steps(field+".steps", t.Steps, s.methodsOf(t))
 		// Tasks that differ only in their number of runs have items in common. A task with a NaN in it cannot be compared;
 		// ranges has reported it.
 		plain := s.Effective(t)
@@ -242,13 +198,14 @@ func (c *checker) params(path string, t TaskSpec, parameters parameter.List) {
 }
 
 // steps checks a number of steps for all methods that it applies to.
-func (c *checker) steps(field string, steps int, methods []string, v Vocabulary) {
+func (c *checker) steps(field string, steps int, methods []string) {
 	for _, m := range methods {
-		if own, ok := v.OwnSteps[m]; ok && steps > own {
+		info, _ := c.method(m)
+		if own := info.MaxSteps; own > 0 && steps > own {
 			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d for method %s", steps, own, m))
 			return
-		} else if !ok && v.MaxSteps > 0 && steps > v.MaxSteps {
-			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, v.MaxSteps))
+		} else if own == 0 && c.MaxSteps > 0 && steps > c.MaxSteps {
+			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, c.MaxSteps))
 			return
 		}
 	}
@@ -256,17 +213,17 @@ func (c *checker) steps(field string, steps int, methods []string, v Vocabulary)
 
 // solver checks solver parameters against those of the methods: one method at least has the parameter, and each
 // method that has it accepts the value. Unknown methods, which are reported elsewhere, have any.
-func (c *checker) solver(path string, values Values, methods []string, v Vocabulary) {
+func (c *checker) solver(path string, values Values, methods []string) {
 	if len(methods) == 0 {
 		return
 	}
 	var known []string
 	parameters := map[string]parameter.List{} // by name, of the methods that have it
 	for _, m := range methods {
-		if !slices.Contains(v.Methods, m) {
+		if _, known := c.method(m); !known {
 			return
 		}
-		for _, p := range v.Parameters[m] {
+		for _, p := range c.MethodParameters(m) {
 			if parameters[p.Name] == nil {
 				known = append(known, p.Name)
 			}
@@ -293,7 +250,7 @@ func (c *checker) solver(path string, values Values, methods []string, v Vocabul
 
 // idle refuses values of a solver parameter that have an effect on none of the tasks for which the campaign gives one, at the first of them.
 // Values of a file whose tasks, methods or preset the command line replaces or leaves out are left alone.
-func (c *checker) idle(v Vocabulary) {
+func (c *checker) idle() {
 	s, effective := c.spec, map[string]bool{}
 	replaced := len(s.LeftOut) > 0 || s.overrides["tasks"] != "" || s.overrides["methods"] != "" || s.overrides["preset"] != ""
 	type problem struct{ field, reason string }
@@ -305,11 +262,11 @@ func (c *checker) idle(v Vocabulary) {
 				if _, own := t.Solver[name]; own {
 					field = taskField(i) + "." + field
 				}
-				_, ok := v.Parameters[m].Find(name)
+				_, ok := c.MethodParameters(m).Find(name)
 				if !ok || replaced && s.lines[field] > 0 && s.overrides["solver."+name] == "" {
 					continue
 				}
-				reason, restated := v.Idle(s.Preset, s.Effective(t), m, name)
+				reason, restated := c.Idle(s.Preset, s.Effective(t), m, name)
 				switch {
 				case reason == "":
 					effective[name] = true
@@ -333,7 +290,7 @@ func (s *Spec) checkRanges() []*FieldError {
 	return c.problems
 }
 
-// ranges checks the values whose range does not depend on the vocabulary.
+// ranges checks the values whose range does not depend on the program.
 func (c *checker) ranges() {
 	s := c.spec
 	c.add("name", checkName(s.Name))
@@ -393,6 +350,7 @@ func texts[T ~string](values []T) []string {
 
 // checker collects the problems of a spec.
 type checker struct {
+	Program
 	spec     *Spec
 	problems []*FieldError
 }

@@ -5,24 +5,25 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
 )
 
-func testVocabulary() Vocabulary {
+func fullProgram() Program {
 	number := func(name string, most float64) parameter.Parameter { return parameter.Parameter{Name: name, Max: most} }
 	rule := parameter.Parameter{Name: "sigma_rule", Choices: []string{"ddpm", "full"}}
-	return Vocabulary{
-		Tasks: map[string]parameter.List{
-			"super_resolution": {number("factor", 16)},
-			"gaussian_deblur":  {number("size", 255), number("std", 64)},
-			"hdr":              nil,
+	return Program{
+		Operators: operator.Set{
+			{Name: "super_resolution", Parameters: parameter.List{number("factor", 16)}},
+			{Name: "gaussian_deblur", Parameters: parameter.List{number("size", 255), number("std", 64)}},
+			{Name: "hdr"},
 		},
-		Methods: []string{"ddiff", "hqs"},
-		Parameters: map[string]parameter.List{
-			"ddiff": {number("gamma0", 100), number("a", 10), rule},
-			"hqs":   {number("gamma0", 50), number("zeta", 1)},
+		Methods: method.Set{
+			testMethod("ddiff", parameter.List{number("gamma0", 100), number("a", 10), rule}, "ffhq", "imagenet", "natural"),
+			testMethod("hqs", parameter.List{number("gamma0", 50), number("zeta", 1)}),
 		},
-		Presets: []string{"ffhq", "imagenet", "natural"},
 	}
 }
 
@@ -59,7 +60,7 @@ func TestValidate(t *testing.T) {
 			s, err := Parse("c.yaml", []byte(tc.yaml), "/base")
 			must(t, err)
 			got := ""
-			if err := s.Validate(testVocabulary()); err != nil {
+			if err := s.Validate(fullProgram()); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -74,19 +75,19 @@ func TestValidateWithoutFile(t *testing.T) {
 	t.Parallel()
 	s := Default()
 	s.Name, s.Dataset.Path, s.Tasks = "flags", "/x", []TaskSpec{{Name: "hdr"}}
-	if err := s.Validate(testVocabulary()); err != nil {
+	if err := s.Validate(fullProgram()); err != nil {
 		t.Fatalf("a good spec: %v", err)
 	}
 	s.Steps, s.Solver = 1, Values{"a": {Number: -1}}
 	want := "steps: 1 is out of range, want at least 2, or 0 for the default\nsolver.a: -1 is outside [0, 10]"
-	if err := s.Validate(testVocabulary()); err == nil || err.Error() != want {
+	if err := s.Validate(fullProgram()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	s.Steps, s.Solver = 0, nil
 	s.Tasks = []TaskSpec{{Name: "hdr", Steps: 1}, {Name: "super_resolution", Steps: 1}}
 	want = "tasks[0].steps: 1 is out of range, want at least 2, or 0 for the default\n" +
 		"tasks[1].steps: 1 is out of range, want at least 2, or 0 for the default"
-	if err := s.Validate(testVocabulary()); err == nil || err.Error() != want {
+	if err := s.Validate(fullProgram()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -117,7 +118,7 @@ func TestValidateLimits(t *testing.T) {
 		s.Methods, s.Dataset.Path = nil, strings.Repeat("x", length)
 		s.Tasks = []TaskSpec{{Name: "gaussian_deblur", Params: map[string]float64{"size": 5}}}
 		s.Methods = []string{"ddiff"}
-		checkError(t, want, s.Validate(testVocabulary()), want)
+		checkError(t, want, s.Validate(fullProgram()), want)
 	}
 }
 
@@ -139,8 +140,8 @@ func TestValidateForPrior(t *testing.T) {
 		s := Default()
 		s.Name, s.Dataset.Path, s.Tasks = "x", "/x", []TaskSpec{{Name: "hdr"}}
 		s.Dataset.Size, s.Dataset.Fit, s.Steps = tc.size, tc.fit, tc.steps
-		v := testVocabulary()
-		v.MultipleOf, v.MaxSteps = 32, 1000
+		v := fullProgram()
+		v.Prior, v.MaxSteps = &prior.Card{MultipleOf: 32}, 1000
 		checkError(t, fmt.Sprint(tc), s.Validate(v), tc.want)
 	}
 }

@@ -28,7 +28,7 @@ func TestGoldenIdentities(t *testing.T) {
 			t.Parallel()
 			spec, err := manifest.Load(filepath.Join(golden, campaign))
 			must(t, err)
-			must(t, spec.Validate(shard.Vocabulary()))
+			must(t, spec.Validate(shard.Catalogue{}.Program()))
 			p, err := prior.Open(prior.Bundled)
 			must(t, err)
 			s, err := shard.New(shard.Config{Spec: spec, Prior: &p.Description, Sources: manifest.Files{}})

@@ -7,10 +7,8 @@ import (
 	"slices"
 
 	"ddiff/manifest"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
-	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
@@ -46,18 +44,17 @@ func (c Catalogue) digests() map[string]string {
 	return out
 }
 
-// Vocabulary returns the names of the built-in methods and operators.
-func Vocabulary() manifest.Vocabulary { return Catalogue{}.Vocabulary() }
-
-// Vocabulary returns the names that a campaign file may use.
-func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
+// Program declares what a campaign file may name.
+func (c Catalogue) Program() manifest.Program {
+	return manifest.Program{Operators: c.Operators, Files: c.Files, Methods: c.Methods}
+}
 
 // longest is the length of a schedule that admits all times and steps, while that of the prior is unknown.
 const longest = math.MaxInt32
 
-// Admission is Vocabulary for new campaigns: with it, values of solver parameters without any effect are an error.
-func (c Catalogue) Admission() manifest.Vocabulary {
-	v := c.Vocabulary()
+// Admission is Program for new campaigns: with it, values of solver parameters without any effect are an error.
+func (c Catalogue) Admission() manifest.Program {
+	v := c.Program()
 	v.MaxSteps = prior.LongestSchedule
 	v.Idle = func(preset string, task manifest.TaskSpec, name, parameter string) (reason string, restated bool) {
 		m, err := c.Methods.Find(name)
@@ -84,8 +81,8 @@ var largestImage = operator.Shape{Channels: 3, Height: 1 << 14, Width: 1 << 14}
 // Check validates a campaign against its prior as well: the number of steps, time indices, the plan of each method, and the
 // methods, which work either on pixels or on latents.
 func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
-	v := c.vocabulary(p.Schedule.Steps())
-	v.MultipleOf, v.Tile, v.Untiled = p.Card.MultipleOf, p.Card.TileSide(), map[string]error{}
+	v := c.Program()
+	v.Prior, v.MaxSteps = &p.Card, p.Schedule.Steps()
 	v.Settle = func(preset string, task manifest.TaskSpec, name string) error {
 		settings, err := c.Resolve(preset, task, name, p.Schedule)
 		if err != nil {
@@ -108,43 +105,7 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 		}
 		return c.Methods.Serves(name, d, &p.Card)
 	}
-	v.Unsuited = map[string]error{}
-	for _, m := range c.Methods.Infos() {
-		if err := m.Suits(&p.Card); err != nil {
-			v.Unsuited[m.Name] = err
-		}
-		if err := m.Tiled(); err != nil {
-			v.Untiled[m.Name] = err
-		}
-	}
 	return s.Validate(v)
-}
-
-// vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
-func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
-	v := manifest.Vocabulary{
-		Inputs: map[string]string{}, Optional: map[string]bool{}, Required: map[string]bool{}, Photons: map[string]bool{}, Unranged: map[string]string{}, Unestimated: map[string]string{},
-		Tasks: map[string]parameter.List{}, Operators: map[string]parameter.List{}, Parameters: map[string]parameter.List{},
-		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
-	}
-	for _, t := range c.Operators.Tasks() {
-		if t.Own == nil {
-			v.Tasks[t.Name] = t.Parameters.Of(total)
-		}
-		v.Inputs[t.Name], v.Optional[t.Name], v.Required[t.Name], v.Photons[t.Name] = t.Input, t.Given != nil, t.Required, t.Photons()
-		v.Unestimated[t.Name], v.Unranged[t.Name] = job.Unestimated(t), unranged(t)
-	}
-	for path, f := range c.Files {
-		v.Operators[path] = f.Parameters.Of(total)
-	}
-	for _, m := range c.Methods.Infos() {
-		v.Methods = append(v.Methods, m.Name)
-		v.Parameters[m.Name] = m.Parameters.Of(total)
-		if m.MaxSteps > 0 {
-			v.OwnSteps[m.Name] = m.MaxSteps
-		}
-	}
-	return v
 }
 
 // operator returns the definition of a task's operator, or, with own, that of items with a kernel of their own: the parameters of the task
@@ -160,17 +121,6 @@ func (c Catalogue) operator(task manifest.TaskSpec, own bool) (operator.Definiti
 		}
 	}
 	return d, nil
-}
-
-// unranged returns the reason why measurements of a task have no values of black and white, or "".
-func unranged(d operator.Definition) string {
-	switch {
-	case d.NotPicture:
-		return "its measurement is no picture with black and white, a .npy file has the values of A(x)"
-	case d.Own != nil:
-		return "its operator is a file, a .npy measurement has the values of A(x)"
-	}
-	return ""
 }
 
 // Resolve returns the settings of a method for a task: those of the preset, replaced by those of the task. The error wraps

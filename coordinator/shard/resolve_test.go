@@ -114,7 +114,7 @@ func TestAdmissionRefusesIdleValues(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", campaign, err, want)
 		}
-		if err := s.Validate(Vocabulary()); err != nil {
+		if err := s.Validate(Catalogue{}.Program()); err != nil {
 			t.Errorf("%s, stored: %v", campaign, err)
 		}
 	}

@@ -118,7 +118,7 @@ func New(cfg Config) (*Sharder, error) {
 	}
 	cfg = cfg.withDefaults()
 	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))
-	expand.Operators, expand.Known = cfg.Catalogue.digests(), cfg.Catalogue.Vocabulary()
+	expand.Operators, expand.Known = cfg.Catalogue.digests(), cfg.Catalogue.Program()
 	var err error
 	if expand.Tile, expand.Overlap, err = cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf); err != nil {
 		return nil, fmt.Errorf("configure sharder: %w", err)

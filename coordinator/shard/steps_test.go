@@ -10,7 +10,8 @@ import (
 // A method with a limit of its own takes more steps than the prior's schedule has times; others do not.
 func TestStepsOfAMethod(t *testing.T) {
 	t.Parallel()
-	v := Catalogue{}.vocabulary(1000)
+	v := Catalogue{}.Program()
+	v.MaxSteps = 1000
 	for tasks, want := range map[string]string{
 		"[{name: hdr, methods: [dmplug], steps: 5000}]":  "",
 		"[{name: hdr, methods: [ddiff], steps: 5000}]":   "5000 is out of range, want 2 to 1000, the length of the prior's schedule",

@@ -11,6 +11,8 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
 
@@ -24,7 +26,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := spec.Validate(shard.Vocabulary()); err != nil {
+		if err := spec.Validate(shard.Catalogue{}.Program()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if strings.HasPrefix(name, "examples/paper/") {
@@ -124,7 +126,7 @@ func TestDocumentedCampaigns(t *testing.T) {
 				t.Errorf("%v\nin\n%s", err, m[1])
 				continue
 			}
-			if err := spec.Validate(shard.Vocabulary()); err != nil {
+			if err := spec.Validate(shard.Catalogue{}.Program()); err != nil {
 				t.Errorf("%v\nin\n%s", err, m[1])
 			}
 		}
@@ -147,11 +149,10 @@ func TestPagesNameEverything(t *testing.T) {
 	}
 	wantNames(t, "docs/campaigns.md", names)
 
-	v := shard.Vocabulary()
-	names = slices.Clone(v.Presets)
-	for name, params := range v.Tasks {
-		names = append(names, name)
-		for _, p := range params {
+	names = method.Set{}.Presets()
+	for _, d := range operator.Builtin() {
+		names = append(names, d.Name)
+		for _, p := range d.Parameters {
 			names = append(names, p.Name)
 		}
 	}

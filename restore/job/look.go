@@ -106,17 +106,6 @@ func (s Stated) Complete(given map[string]float64) (map[string]float64, error) {
 // giveNumber is the remedy for a noise level that cannot be estimated.
 const giveNumber = "give sigma as a number"
 
-// Unestimated returns the reason why the noise level of a task cannot be estimated from a measurement, or "".
-func Unestimated(d operator.Definition) string {
-	switch {
-	case d.NotPicture:
-		return "its measurement is no picture"
-	case d.Coloured:
-		return "the noise of its measurement is not white"
-	}
-	return ""
-}
-
 // Noisy is a measurement whose noise level is estimated.
 type Noisy struct {
 	Task   string
@@ -134,7 +123,7 @@ type Noisy struct {
 // Sigma estimates the noise level of a measurement, in units of y.
 func (l Look) Sigma(n Noisy) (float64, error) {
 	d := l.Operators.Known(n.Task)
-	if reason := Unestimated(d); reason != "" {
+	if reason := d.Unestimated(); reason != "" {
 		return 0, fmt.Errorf("task %s: %s; %s", n.Task, reason, giveNumber)
 	}
 	y, err := l.noisy(n)

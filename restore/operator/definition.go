@@ -65,6 +65,17 @@ type Stated struct {
 // IsGiven reports whether d is [Definition.Given] of its task.
 func (d Definition) IsGiven() bool { return d.given }
 
+// Unestimated returns the reason why the noise level of measurements cannot be estimated, or "".
+func (d Definition) Unestimated() string {
+	switch {
+	case d.NotPicture:
+		return "its measurement is no picture"
+	case d.Coloured:
+		return "the noise of its measurement is not white"
+	}
+	return ""
+}
+
 // Photons reports whether a measurement can have the noise of photons: it is a picture, from black at −1 to white at 1.
 func (d Definition) Photons() bool { return d.Own == nil && !d.NotPicture }
 

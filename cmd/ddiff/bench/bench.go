@@ -95,7 +95,7 @@ func (o benchOptions) bench(ctx context.Context, stdout, stderr io.Writer) (err 
 		return cli.Usage(fmt.Errorf("--images: %w", err))
 	}
 	spec := o.spec(o.tasks, o.batches[0], dir, 0)
-	if err := spec.Validate(shard.Vocabulary()); err != nil {
+	if err := spec.Validate(shard.Catalogue{}.Program()); err != nil {
 		return cli.Usage(err)
 	}
 	var r results

@@ -65,7 +65,7 @@ func (a region) covers(t manifest.TaskSpec, file bool, c shard.Catalogue) bool {
 		return false
 	}
 	free := strings.Fields(a.param)
-	for _, p := range c.Vocabulary().OperatorParameters(t) {
+	for _, p := range c.Program().OperatorParameters(t) {
 		value, given := t.Params[p.Name]
 		if !given {
 			value = p.Default

@@ -58,7 +58,7 @@ func TestAutoTable(t *testing.T) {
 			}
 		}
 		for _, name := range strings.Fields(a.param) {
-			if name != ownFile && !slices.Contains(c.Vocabulary().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names(), name) {
+			if name != ownFile && !slices.Contains(c.Program().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names(), name) {
 				t.Errorf("%s has no parameter %s", a.task, name)
 			}
 		}

@@ -162,8 +162,7 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		spec.Output = o.results
 	}
 	o.Spec.Output = spec.Output // --out is not that of run
-	vocabulary := o.Catalogue.Vocabulary()
-	names := append([]string{autoMethod}, vocabulary.Methods...)
+	names := append([]string{autoMethod}, o.Catalogue.Methods.Names()...)
 	for _, name := range o.Methods {
 		if !slices.Contains(names, name) {
 			return nil, cli.Usage(fmt.Errorf("--method: %w", manifest.Unknown("method", name, names)))
@@ -190,8 +189,12 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 			return nil, err
 		}
 	}
-	vocabulary.Required = nil // see below: every input is required
-	if err := spec.Validate(vocabulary); err != nil {
+	program := o.Catalogue.Program()
+	program.Operators = slices.Clone(program.Operators.Tasks())
+	for i := range program.Operators {
+		program.Operators[i].Required = false // see below: every input is required
+	}
+	if err := spec.Validate(program); err != nil {
 		return nil, cli.Usage(err)
 	}
 	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") {

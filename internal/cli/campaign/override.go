@@ -29,10 +29,10 @@ func (o *Options) Read(flags *pflag.FlagSet, args []string) (spec *manifest.Spec
 		}
 		return nil, 0, cli.Usage(err)
 	}
-	err = spec.Validate(o.Catalogue.Vocabulary())
+	err = spec.Validate(o.Catalogue.Program())
 	if swept && err != nil { // a flag in place of a list makes cells of the file's sweep equal
 		tasks := spec.Tasks
-		if spec.Tasks = distinctTasks(spec); len(spec.Tasks) < len(tasks) && spec.Validate(o.Catalogue.Vocabulary()) == nil {
+		if spec.Tasks = distinctTasks(spec); len(spec.Tasks) < len(tasks) && spec.Validate(o.Catalogue.Program()) == nil {
 			return spec, skipped, nil
 		}
 		spec.Tasks = tasks
@@ -126,7 +126,7 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 	}
 	if flags.Changed("method") {
 		s.Override("methods", "--method")
-		if err := s.RestrictMethods(o.Methods, o.Catalogue.Vocabulary()); err != nil {
+		if err := s.RestrictMethods(o.Methods, o.Catalogue.Program()); err != nil {
 			return err
 		}
 	}

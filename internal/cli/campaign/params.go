@@ -17,9 +17,8 @@ const AllTasks = "all"
 // taskSpecs are the tasks that --task names.
 func taskSpecs(names []string, c shard.Catalogue) []manifest.TaskSpec {
 	if slices.Contains(names, AllTasks) {
-		required := c.Vocabulary().Required
 		named := names
-		names = slices.DeleteFunc(c.Operators.Names(), func(n string) bool { return required[n] && !slices.Contains(named, n) })
+		names = slices.DeleteFunc(c.Operators.Names(), func(n string) bool { return c.Operators.Known(n).Required && !slices.Contains(named, n) })
 	}
 	var specs []manifest.TaskSpec
 	for _, n := range names {
@@ -165,7 +164,7 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 	}
 	param := parameterOf(s, name, c)
 	setting := strings.TrimPrefix(name, "solver.")
-	isSetting := slices.ContainsFunc(s.Methods, func(m string) bool { return slices.Contains(c.Vocabulary().Parameters[m].Names(), setting) })
+	isSetting := slices.ContainsFunc(s.Methods, func(m string) bool { return slices.Contains(c.Program().MethodParameters(m).Names(), setting) })
 	switch {
 	case param != nil && isSetting:
 		return nil, fmt.Errorf("--set %s: %s is a parameter of a task and a setting of a method; write TASK.%s or solver.%s", text, name, name, name)
@@ -179,7 +178,7 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 	}
 	all := append(operatorParameters(s, name, c), "sigma", "photons", "steps")
 	for _, m := range s.Methods {
-		all = append(all, qualify(name, "solver", c.Vocabulary().Parameters[m].Names())...)
+		all = append(all, qualify(name, "solver", c.Program().MethodParameters(m).Names())...)
 	}
 	unknown := manifest.Unknown("parameter of the campaign's tasks and methods", name, all)
 	return nil, fmt.Errorf("--set %s: %w; see: ddiff tasks, ddiff methods", text, unknown)
@@ -192,7 +191,7 @@ func parameterOf(s *manifest.Spec, name string, c shard.Catalogue) setter {
 		param = name
 	}
 	owns := func(t manifest.TaskSpec) bool {
-		return slices.Contains(c.Vocabulary().OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
+		return slices.Contains(c.Program().OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
 	}
 	if !slices.ContainsFunc(s.Tasks, owns) {
 		return nil
@@ -213,7 +212,7 @@ func parameterOf(s *manifest.Spec, name string, c shard.Catalogue) setter {
 // operatorParameters are the names of the parameters of all tasks, with the task if that of the unknown name has one.
 func operatorParameters(s *manifest.Spec, unknown string, c shard.Catalogue) (names []string) {
 	for _, t := range s.Tasks {
-		names = append(names, qualify(unknown, t.Name, c.Vocabulary().OperatorParameters(t).Names())...)
+		names = append(names, qualify(unknown, t.Name, c.Program().OperatorParameters(t).Names())...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

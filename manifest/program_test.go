@@ -1,0 +1,29 @@
+package manifest
+
+import (
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+)
+
+// declared is a method with a declaration alone.
+type declared struct {
+	method.Method
+	info method.Info
+}
+
+func (d declared) Info() method.Info { return d.info }
+
+// testMethod declares a method with parameters, and rows of presets.
+func testMethod(name string, parameters parameter.List, presets ...string) declared {
+	i := method.Info{Name: name, Parameters: parameters}
+	for _, p := range presets {
+		i.Rows = append(i.Rows, method.Row{Preset: p, Task: method.OtherTasks})
+	}
+	return declared{info: i}
+}
+
+// testProgram has tasks, the method ddiff without parameters, and the preset natural.
+func testProgram(tasks ...operator.Definition) Program {
+	return Program{Operators: tasks, Methods: method.Set{testMethod("ddiff", nil, "natural")}}
+}
