@@ -1,9 +1,6 @@
 package coordinator
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -53,35 +50,4 @@ func (a *audit) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.heard, id)
-}
-
-// auditTokens logs the creations and revocations of tokens until ctx ends, and removes revoked tokens.
-func (s *Service) auditTokens(ctx context.Context) error {
-	for change, err := range s.cfg.Board.WatchClosely(ctx, manifest.KeyTokenPrefix) {
-		if err != nil {
-			return fmt.Errorf("watch tokens: %w", err)
-		}
-		var t manifest.Token
-		var stored map[string]json.RawMessage
-		if change.Ready || change.Deleted || json.Unmarshal(change.Data, &t) != nil || json.Unmarshal(change.Data, &stored) != nil {
-			continue
-		}
-		if t.Ask != nil {
-			board.LogAsk(s.cfg.Logger, *t.Ask, "token", t.ID, "token_owner", t.Owner, "token_role", t.Role)
-		}
-		switch {
-		case t.Revoked:
-			err = s.cfg.Board.DeleteAt(ctx, change.Key, change.Revision)
-		case t.Ask != nil:
-			delete(stored, "ask")
-			var data []byte
-			if data, err = json.Marshal(stored); err == nil {
-				_, err = s.cfg.Board.Update(ctx, change.Key, data, change.Revision)
-			}
-		}
-		if err := board.IgnoreConflict(err); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("note that a token is in the log: %w", err)
-		}
-	}
-	return nil
 }

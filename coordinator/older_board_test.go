@@ -45,9 +45,9 @@ func (tc *testCluster) restoreBoard(backup boardCopy) {
 	}
 }
 
-// TestOlderBoard restores an older board after campaigns were cancelled, paused, resumed, deleted and finished: with a new leader, and
+// TestAttackOlderBoard restores an older board after campaigns were cancelled, paused, resumed, deleted and finished: with a new leader, and
 // with one that leads on. What people have decided counts, and nothing is lost.
-func TestOlderBoard(t *testing.T) {
+func TestAttackOlderBoard(t *testing.T) {
 	t.Parallel()
 	for name, leadsOn := range map[string]bool{"new leader": false, "same leader": true} {
 		t.Run(name, func(t *testing.T) {
@@ -56,12 +56,15 @@ func TestOlderBoard(t *testing.T) {
 			hour := func(c *coordinator.Config) { c.ArchiveAfter = time.Hour }
 			stop := tc.leadArchiving(time.Hour, hour)
 			ids := map[string]string{}
-			for _, verb := range []string{"cancel", "pause", "resume", "delete", "finish"} {
+			for _, verb := range []string{"cancel", "pause", "resume", "delete", "finish", "budget", "again"} {
 				ids[verb] = tc.submit(verb, 0)
 				tc.awaitPhase(ids[verb], manifest.PhasePreflight)
 			}
 			tc.decide(ids["resume"], manifest.WantCancel)
 			tc.awaitPhase(ids["resume"], manifest.PhaseCancelled)
+			tc.decide(ids["again"], manifest.WantPause)
+			tc.decide(ids["again"], manifest.WantRun)
+			tc.decide(ids["again"], manifest.WantPause)
 			backup := tc.backUpBoard()
 			late := tc.submit("late", 0) // not in the backup
 			tc.awaitPhase(late, manifest.PhasePreflight)
@@ -70,11 +73,20 @@ func TestOlderBoard(t *testing.T) {
 			tc.decide(ids["pause"], manifest.WantPause)
 			tc.decide(ids["resume"], manifest.WantRun)
 			tc.decide(ids["delete"], manifest.WantCancel)
-			for _, verb := range []string{"cancel", "delete"} {
+			tc.decide(ids["again"], manifest.WantCancel)
+			for _, verb := range []string{"cancel", "delete", "again"} {
 				tc.awaitPhase(ids[verb], manifest.PhaseCancelled)
 			}
 			tc.awaitPhase(ids["pause"], manifest.PhasePaused)
 			_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), ids["delete"], true)
+			must(t, err)
+			_, err = (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), ids["again"], true)
+			must(t, err)
+			tc.submit("again", 0)
+			tc.awaitPhase(ids["again"], manifest.PhasePreflight)
+			c, err := board.SetBudget(t.Context(), tc.board, ids["budget"], manifest.Budget{Seconds: 77})
+			must(t, err)
+			_, err = board.AwaitStored(t.Context(), tc.board, c)
 			must(t, err)
 			idle := tc.work(ids["finish"])
 			finished := tc.awaitPhase(ids["finish"], manifest.PhaseFinished)
@@ -90,6 +102,10 @@ func TestOlderBoard(t *testing.T) {
 			}
 			tc.awaitPhase(ids["cancel"], manifest.PhaseCancelled)
 			tc.awaitPhase(ids["pause"], manifest.PhasePaused)
+			tc.await(ids["budget"], "its budget", func(s manifest.CampaignStatus) bool { return s.Campaign.Spec.Budget.Seconds == 77 })
+			tc.await(ids["again"], "the second submission", func(s manifest.CampaignStatus) bool {
+				return s.Campaign.Phase == manifest.PhasePreflight && s.Campaign.Wanted == manifest.WantRun
+			})
 			tc.await(ids["resume"], "its preflight", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
 			if s := tc.awaitPhase(ids["finish"], manifest.PhaseFinished); s.Status.Counts != finished.Status.Counts {
 				t.Errorf("the counts of a finished campaign are %+v, were %+v", s.Status.Counts, finished.Status.Counts)

@@ -138,11 +138,11 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 	phase, copied := r.rec.Phase, 0
 	store := func(c *manifest.Campaign) error {
 		copied = max(copied, c.Stored) + 1
-		c.Recorded, c.Stored = c.Wanted, copied
+		c.Recorded, c.RecordedBudget, c.Stored = c.Wanted, c.Spec.Budget, copied
 		return board.Store(ctx, r.cfg.Store, c)
 	}
 	c, revision, err := board.UpdateRevision(ctx, r.cfg.Board, r.id, func(c *manifest.Campaign) error {
-		if c.Stored < r.rec.Stored {
+		if c.Stored < r.rec.Stored || !c.Submitted.Equal(r.rec.Submitted) { // another submission with this id was deleted
 			r.rec = c // which the runner compares with the store when it opens the campaign again
 			return errOlderBoard
 		}

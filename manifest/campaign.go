@@ -111,9 +111,10 @@ type Campaign struct {
 	// Owner is the owner of the token that submitted the campaign; empty for a submission without a token.
 	Owner  string `json:"owner,omitempty"`
 	Wanted Wanted `json:"wanted"`
-	// Recorded is the wanted state that the store has, should NATS lose its data; empty: run.
-	Recorded Wanted    `json:"recorded,omitempty"`
-	Commands []Command `json:"commands,omitempty"`
+	// Recorded is the wanted state that the store has, should NATS lose its data; empty: run. RecordedBudget is the budget.
+	Recorded       Wanted    `json:"recorded,omitempty"`
+	RecordedBudget Budget    `json:"recorded_budget,omitzero"`
+	Commands       []Command `json:"commands,omitempty"`
 	// Asked counts the changes by users. Asks are the last of them, and Heard the number of those that the log of a leader has.
 	Asked int   `json:"asked,omitempty"`
 	Asks  []Ask `json:"asks,omitempty"`
@@ -239,7 +240,7 @@ func (c *Campaign) Validate() error {
 // out of the reach of workers.
 func (c *Campaign) CheckOutput() error {
 	switch top, _, _ := strings.Cut(c.Output, "/"); top {
-	case "campaigns", "priors", ".ddiff":
+	case "campaigns", "coordinators", "priors", ".ddiff":
 		return fmt.Errorf("output: the folder %s of the store has the records of ddiff; delete the campaign and submit it with another --output", top)
 	}
 	return nil

@@ -53,6 +53,10 @@ func (a *Archiver) reconcile(ctx context.Context, c *manifest.Campaign) (*manife
 		if !older(c) {
 			return board.ErrUnchanged
 		}
+		if !c.Submitted.Equal(stored.Submitted) { // the requests are those of a deleted campaign with this id
+			*c = *stored
+			return nil
+		}
 		*c = withRequests(stored, c)
 		return nil
 	})

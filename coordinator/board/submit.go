@@ -58,7 +58,7 @@ func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 		Schema: manifest.RecordSchema, ID: id, Spec: *spec, Output: cmp.Or(o.Output, id),
 		Priority: cmp.Or(o.Priority, manifest.PriorityNormal), Weight: cmp.Or(o.Weight, 1),
 		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
-		Operators: o.Operators, PriorSHA256: o.PriorSHA256, Owner: o.Owner,
+		Operators: o.Operators, PriorSHA256: o.PriorSHA256, Owner: o.Owner, RecordedBudget: spec.Budget,
 	}
 }
 
@@ -139,8 +139,8 @@ func SetBudget(ctx context.Context, b *queue.Board, id string, limits manifest.B
 	})
 }
 
-// AwaitStored waits until a coordinator has stored the wanted state of a record that Want has returned: the state then survives
-// the loss of the board. It returns the newest record, at once if no coordinator has to act on it. The errors are that of ctx at its
+// AwaitStored waits until a coordinator has stored the wanted state and the budget of a record that Want or SetBudget has returned: they
+// then survive the loss of the board. It returns the newest record, at once if no coordinator has to act on it. The errors are that of ctx at its
 // end, ErrReplaced, and ErrRefused if the coordinator has paused the campaign at once, with its reason.
 func AwaitStored(ctx context.Context, b *queue.Board, c *manifest.Campaign) (*manifest.Campaign, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -169,8 +169,10 @@ func AwaitStored(ctx context.Context, b *queue.Board, c *manifest.Campaign) (*ma
 // ErrReplaced: a wanted state was replaced before it was stored.
 var ErrReplaced = errors.New("another command, or the loss of the board, has replaced the request")
 
-// Recorded reports whether the store has the wanted state of a campaign.
-func Recorded(c *manifest.Campaign) bool { return cmp.Or(c.Recorded, manifest.WantRun) == c.Wanted }
+// Recorded reports whether the store has the wanted state and the budget of a campaign.
+func Recorded(c *manifest.Campaign) bool {
+	return cmp.Or(c.Recorded, manifest.WantRun) == c.Wanted && c.RecordedBudget == c.Spec.Budget
+}
 
 // Command sends a command to the leading coordinator and waits for its answer until ctx ends. The command stays on the
 // board while no coordinator leads.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,7 +30,7 @@ const (
 // time is from the begin of the new leader's term until its status of the old campaign has all outcomes, and a worker
 // has leased and answered the preflight of the new campaign. The outcomes are published by this process; workers,
 // coordinators, JetStream and store are real.
-func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.Duration) {
+func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (t handover) {
 	dir = filepath.Join(dir, "takeover")
 	c := try(start(ctx, o, dir))
 	defer o.discard(c, dir)
@@ -49,15 +50,50 @@ func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.
 	var rec manifest.Campaign
 	check(awaitBoard(ctx, board, manifest.KeyCampaignPrefix+id, &rec, func() bool { return rec.Phase == manifest.PhasePaused }))
 	try(c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"))
-	try(c.AddCoordinator(ctx))
+	standby := try(c.AddCoordinator(ctx))
+	before := try(processorTime(standby.PID()))
 	file = try(writeCampaign(dir, "next", 4))
+	killed := time.Now()
 	leader.Kill()
 	next := try(submitCampaign(ctx, c, file))
 	var l queue.Leader
 	check(awaitBoard(ctx, board, queue.KeyLeader, &l, func() bool { return l.Name != leader.Name }))
+	t.elected = time.Since(killed)
 	check(awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled && st.At.After(l.Since) }))
 	check(awaitBoard(ctx, board, manifest.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == manifest.PhaseRunning }))
-	return time.Since(l.Since)
+	t.answers = time.Since(killed) - t.elected
+	t.processor = try(processorTime(standby.PID())) - before
+	t.memory = try(peakMemory(standby.PID()))
+	return t
+}
+
+// handover is how a standby took over: the time from the death of the leader to the lead, and from there to its answers; the standby's
+// processor time for both, and the largest resident memory in bytes.
+type handover struct {
+	elected, answers, processor time.Duration
+	memory                      int64
+}
+
+func (t handover) String() string {
+	return fmt.Sprintf("lead_s=%.1f answers_s=%.1f cpu_s=%.1f rss_mib=%d", t.elected.Seconds(), t.answers.Seconds(), t.processor.Seconds(), t.memory>>20)
+}
+
+// TestAttackTakeover kills a leader after a million outcomes.
+func TestAttackTakeover(t *testing.T) {
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
+	o := scaleOptions{rows: 1_000_000, servers: 1, program: program, out: t.Output()}
+	took, err := caughtTakeover(t.Context(), o, t.TempDir())
+	must(t, err)
+	t.Logf("outcomes=%d %v", o.rows, took)
+	if took.processor > 15*time.Second {
+		t.Errorf("the standby used a processor for %v", took.processor)
+	}
+}
+
+// caughtTakeover is leaderTakeover with an error.
+func caughtTakeover(ctx context.Context, o scaleOptions, dir string) (t handover, err error) {
+	defer caught(&err)
+	return leaderTakeover(ctx, o, dir), nil
 }
 
 // publishOutcomes publishes outcomes of n items of a campaign, and returns their number.

@@ -112,8 +112,8 @@ func runScale(ctx context.Context, o scaleOptions) (err error) {
 	fmt.Fprintf(o.out, "%d waiting campaigns: %.1f MiB of the leader each\n", o.campaigns, each)
 	ratio := idleRatio(ctx, o, dir)
 	took := leaderTakeover(ctx, o, dir)
-	fmt.Fprintf(o.out, "takeover after %d outcomes: %.1f s\n", o.rows, took.Seconds())
+	fmt.Fprintf(o.out, "takeover after %d outcomes: %v\n", o.rows, took)
 	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f idle_ratio=%.2f campaign_mib=%.1f takeover_s=%.1f\n",
-		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, ratio, each, took.Seconds())
+		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, ratio, each, took.answers.Seconds())
 	return nil
 }

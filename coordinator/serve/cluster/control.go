@@ -174,8 +174,15 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 	if err != nil {
 		return manifest.Budget{}, unknown(id, err)
 	}
+	limited, cancel := context.WithTimeout(ctx, StoreLimit)
+	defer cancel()
+	record, err = board.AwaitStored(limited, c.cfg.Board, record)
 	c.memory.wrote()
-	return record.Spec.Budget, nil
+	noLeader := limited.Err() != nil && ctx.Err() == nil
+	if noLeader || errors.Is(err, board.ErrRefused) || errors.Is(err, board.ErrReplaced) { // the budget may pause the campaign
+		err = nil
+	}
+	return record.Spec.Budget, err
 }
 
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends.

@@ -16,6 +16,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/board"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -105,7 +106,7 @@ func (c *Cluster) CreateToken(ctx context.Context, owner string, role api.Role, 
 	return t, nil
 }
 
-// RevokeToken ends the token with an id. The leader removes its record.
+// RevokeToken ends the token with an id. The leader removes its record, and the store remembers that.
 func (c *Cluster) RevokeToken(ctx context.Context, id string) error {
 	keys, err := c.cfg.Board.Keys(ctx, manifest.KeyTokenPrefix)
 	if err != nil {
@@ -137,7 +138,20 @@ func (c *Cluster) RevokeToken(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
-	return nil
+	return c.awaitRevoked(ctx, keys[i])
+}
+
+// awaitRevoked waits up to StoreLimit for the leader to store a revocation, so that no backup of the board undoes it.
+func (c *Cluster) awaitRevoked(ctx context.Context, key string) error {
+	for end := time.Now().Add(StoreLimit); time.Now().Before(end); {
+		if _, _, err := c.cfg.Board.Get(ctx, key); errors.Is(err, queue.ErrNoRecord) {
+			return nil
+		}
+		if err := retry.Sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil // without a leader, the token has ended all the same
 }
 
 // storedToken is the record of a token, see [manifest.Token].
