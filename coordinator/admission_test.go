@@ -31,9 +31,9 @@ func (s *countedLists) List(ctx context.Context, prefix string) iter.Seq2[storag
 	}
 }
 
-// TestAdmissionListsNoOthers: the admission of a campaign lists no objects of other campaigns, so that its cost does not grow with
+// TestAttackAdmission: the admission of a campaign lists no objects of other campaigns, so that its cost does not grow with
 // their number.
-func TestAdmissionListsNoOthers(t *testing.T) {
+func TestAttackAdmission(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	x := index.New(tc.store)

@@ -11,8 +11,8 @@ import (
 	"ddiff/manifest"
 )
 
-// TestReasonsOfFailedRows: the reason why a row cannot be restored is in the status and in the logs before the campaign ends.
-func TestReasonsOfFailedRows(t *testing.T) {
+// TestAttackReasons: the reason why a row cannot be restored is in the status and in the logs before the campaign ends.
+func TestAttackReasons(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 2)
 	must(t, os.WriteFile(filepath.Join(tc.dir, "broken.png"), []byte("no image"), 0o644))

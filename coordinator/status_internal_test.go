@@ -73,8 +73,8 @@ func TestPublishedStatus(t *testing.T) {
 	}
 }
 
-// TestNoEstimateWithoutWork: a campaign has no remaining time without workers, nor while workers serve others.
-func TestNoEstimateWithoutWork(t *testing.T) {
+// TestAttackEstimate: a campaign has no remaining time without workers, nor while workers serve others.
+func TestAttackEstimate(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)

@@ -15,9 +15,9 @@ import (
 	"ddiff/manifest"
 )
 
-// TestOneLieRejectsNoCampaign: a wrong answer of a dataset's server, of a prior's server or of the worker of a preflight, which comes
+// TestAttackOneLie: a wrong answer of a dataset's server, of a prior's server or of the worker of a preflight, which comes
 // once, rejects no campaign. Meanwhile the status has the reason.
-func TestOneLieRejectsNoCampaign(t *testing.T) {
+func TestAttackOneLie(t *testing.T) {
 	t.Parallel()
 	doubts := func(s manifest.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "looks again") }
 	t.Run("dataset", func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"ddiff/queue"
 )
 
-// TestAges: the ages of records and results are those by the clock of the server, whatever time their writers state.
-func TestAges(t *testing.T) {
+// TestAttackAges: the ages of records and results are those by the clock of the server, whatever time their writers state.
+func TestAttackAges(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	nc := join(t, server)

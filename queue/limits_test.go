@@ -10,8 +10,8 @@ import (
 	"ddiff/queue"
 )
 
-// TestReplicasOfOneServer: a server without others cannot have three replicas. The error has the remedy.
-func TestReplicasOfOneServer(t *testing.T) {
+// TestAttackReplicas: a server without others cannot have three replicas. The error has the remedy.
+func TestAttackReplicas(t *testing.T) {
 	t.Parallel()
 	err := queue.Setup(t.Context(), join(t, start(t, t.TempDir())), queue.SetupConfig{Replicas: 3})
 	if !errors.Is(err, queue.ErrLimits) || !strings.Contains(err.Error(), "--replicas 1") {
@@ -30,8 +30,8 @@ func TestReplicasOfUnsyncedWork(t *testing.T) {
 	}
 }
 
-// TestDamagedCredentials: a file that is no credentials file is named, also where no server runs.
-func TestDamagedCredentials(t *testing.T) {
+// TestAttackCredentials: a file that is no credentials file is named, also where no server runs.
+func TestAttackCredentials(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"empty": "", "noise": "not credentials\n", "half": "-----BEGIN NATS USER JWT-----\nabc\n------END NATS USER JWT------\n"} {
 		file := filepath.Join(t.TempDir(), "user.creds")

@@ -10,9 +10,9 @@ import (
 	"ddiff/storage"
 )
 
-// TestS3ListIsNoList: an answer to a listing with the status 200 that is no listing is an error, not an empty listing. Also the
+// TestAttackFalseListing: an answer to a listing with the status 200 that is no listing is an error, not an empty listing. Also the
 // second page of a listing is not its end.
-func TestS3ListIsNoList(t *testing.T) {
+func TestAttackFalseListing(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)
 	config := p.config
@@ -44,8 +44,8 @@ func TestS3ListIsNoList(t *testing.T) {
 	}
 }
 
-// TestOpenS3Clock: a server that refuses the time of a request says nothing about the keys.
-func TestOpenS3Clock(t *testing.T) {
+// TestAttackClockOfS3: a server that refuses the time of a request says nothing about the keys.
+func TestAttackClockOfS3(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)
 	p.set(answer(http.StatusForbidden, "RequestTimeTooSkewed"))

@@ -64,8 +64,8 @@ func wantHarmless(t *testing.T, e ended) {
 	}
 }
 
-// TestRecordsOfOthersOnTheTerminal runs the verbs of a cluster against a server whose records are hostile.
-func TestRecordsOfOthersOnTheTerminal(t *testing.T) {
+// TestAttackTerminal runs the verbs of a cluster against a server whose records are hostile.
+func TestAttackTerminal(t *testing.T) {
 	t.Parallel()
 	answer := func(v any) http.HandlerFunc {
 		poison(reflect.ValueOf(v).Elem())
@@ -136,8 +136,8 @@ func flat(v any) string {
 	return ""
 }
 
-// TestModelCardOfOthersOnTheTerminal inspects a prior whose card is hostile, and reports a hostile result.
-func TestModelCardOfOthersOnTheTerminal(t *testing.T) {
+// TestAttackModelCard inspects a prior whose card is hostile, and reports a hostile result.
+func TestAttackModelCard(t *testing.T) {
 	t.Parallel()
 	model := filepath.Join(t.TempDir(), "p.onnx")
 	entries := card(3)

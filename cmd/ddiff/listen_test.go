@@ -281,8 +281,8 @@ func TestWorkerEndsAfterHang(t *testing.T) {
 	t.Error("the item is not dead")
 }
 
-// TestListenForOneUser: without tokens a coordinator answers its own user only, by a file that others cannot read and commands find.
-func TestListenForOneUser(t *testing.T) {
+// TestAttackListen: without tokens a coordinator answers its own user only, by a file that others cannot read and commands find.
+func TestAttackListen(t *testing.T) {
 	t.Parallel()
 	n := startNATS(t, "")
 	address := freeAddress(t)
@@ -319,8 +319,8 @@ func TestListenForOneUser(t *testing.T) {
 	}
 }
 
-// TestViewForOneUser: the page of an output needs the secret of its address.
-func TestViewForOneUser(t *testing.T) {
+// TestAttackView: the page of an output needs the secret of its address.
+func TestAttackView(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photographs(t, "coffee"), "--task", "hdr")
 	p := startProcess(t, nil, "view", out)

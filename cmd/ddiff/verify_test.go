@@ -411,8 +411,8 @@ func TestVerifyJSON(t *testing.T) {
 	wantLine(t, e, `{"checked":2,"ok":1,"wrong":0,"unfinished":1,"newer":0,"report":"ok"}`)
 }
 
-// TestVerifyReport changes files of the report: each is found, and the remedy writes the report again.
-func TestVerifyReport(t *testing.T) {
+// TestAttackReport changes files of the report: each is found, and the remedy writes the report again.
+func TestAttackReport(t *testing.T) {
 	t.Parallel()
 	images := photographs(t, "coffee")
 	out := tiny(t, "--images", images, "--task", "hdr,super_resolution")
@@ -445,9 +445,9 @@ func TestVerifyReport(t *testing.T) {
 	wantLine(t, e, "report=ok")
 }
 
-// TestVerifyNewer verifies and replays what a version wrote that has more fields, and one with a higher schema. Neither is wrong, and no
+// TestAttackNewerPassport verifies and replays what a version wrote that has more fields, and one with a higher schema. Neither is wrong, and no
 // line advises to remove or replace anything.
-func TestVerifyNewer(t *testing.T) {
+func TestAttackNewerPassport(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photographs(t, "coffee"), "--task", "hdr")
 	picture := filepath.Join(folderOf(t, out, "hdr"), "restored.png")

@@ -11,9 +11,9 @@ import (
 	"ddiff/manifest"
 )
 
-// TestFloodedBoard writes more records of workers than are read. A list of workers is refused at once, the others stay; and after the
+// TestAttackFloodedBoard writes more records of workers than are read. A list of workers is refused at once, the others stay; and after the
 // records are removed, one worker writes again.
-func TestFloodedBoard(t *testing.T) {
+func TestAttackFloodedBoard(t *testing.T) {
 	t.Parallel()
 	_, _, b := boardtest.Start(t)
 	for i := range board.MaxWorkers + 1 {

@@ -18,9 +18,9 @@ import (
 
 var must = boardtest.Must
 
-// TestOwner claims one store for two clusters: the second one is refused while the first one lives, and takes the store over after its
+// TestAttackTwoClusters claims one store for two clusters: the second one is refused while the first one lives, and takes the store over after its
 // end. Then the first one is refused.
-func TestOwner(t *testing.T) {
+func TestAttackTwoClusters(t *testing.T) {
 	t.Parallel()
 	store, err := storage.NewDir(t.TempDir())
 	must(t, err)

@@ -42,8 +42,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestWorkersWithWrongClocks counts a worker whose clock is an hour wrong, which lives and then dies.
-func TestWorkersWithWrongClocks(t *testing.T) {
+// TestAttackWorkerClocks counts a worker whose clock is an hour wrong, which lives and then dies.
+func TestAttackWorkerClocks(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	// Without a board, the removal of a live worker's record is a panic.
@@ -61,8 +61,8 @@ func TestWorkersWithWrongClocks(t *testing.T) {
 	}
 }
 
-// TestLostWorkers: workers whose beats have ended are known by the campaign of their last lease.
-func TestLostWorkers(t *testing.T) {
+// TestAttackLostWorkers: workers whose beats have ended are known by the campaign of their last lease.
+func TestAttackLostWorkers(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	w := &Workers{}

@@ -281,7 +281,7 @@ func TestPortsOfNATS(t *testing.T) {
 
 // By default the pods of the chart authenticate at NATS, and workers connect to name servers, NATS and the store alone: not to the metadata of
 // their machine.
-func TestSafeDefaults(t *testing.T) {
+func TestAttackDefaults(t *testing.T) {
 	for address, port := range map[string]int32{
 		"s3://results": 443, "s3://results?endpoint=https://s3.example.org": 443, "s3://results?endpoint=http://s3.example.org&region=x": 80,
 		"s3://results?endpoint=https://s3.example.org:7070": 7070,

@@ -68,8 +68,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestClean: no string of a record has a control character; the record itself is as it was.
-func TestClean(t *testing.T) {
+// TestAttackTerminal: no string of a record has a control character; the record itself is as it was.
+func TestAttackTerminal(t *testing.T) {
 	type inner struct {
 		Text  string
 		Names map[string][]string

@@ -13,7 +13,7 @@ import (
 
 // TestAttackAdmission submits 1,600 campaigns of one item without a worker, and measures the processor time of the leader for each
 // new campaign, the time of the list of all campaigns, and the memory of the leader. The time for a campaign does not grow with their
-// number.
+// number, and 1,000 take at most 256 MiB.
 func TestAttackAdmission(t *testing.T) {
 	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	c := startCluster(t, Options{Election: 15 * time.Second})
@@ -28,7 +28,7 @@ func TestAttackAdmission(t *testing.T) {
 	must(t, err)
 	var first, last time.Duration
 	n := 0
-	for _, until := range []int{200, 400, 800, 1600} {
+	for _, until := range []int{200, 400, 800, 1000, 1600} {
 		before, err := processorTime(p.PID())
 		must(t, err)
 		from, begin := n, time.Now()
@@ -60,6 +60,9 @@ func TestAttackAdmission(t *testing.T) {
 		wantCode(t, e, 0)
 		t.Logf("campaigns=%d leader_ms_each=%.1f seconds=%.0f leader_mib=%d list_all_s=%.2f list_all_cpu_s=%.2f", until,
 			each.Seconds()*1000, took.Seconds(), memory>>20, list.Seconds(), listCPU.Seconds())
+		if until == 1000 && memory > 256<<20 {
+			t.Errorf("1,000 waiting campaigns take %d MiB of the leader", memory>>20)
+		}
 		if from == 0 {
 			first = each
 		}

@@ -85,7 +85,7 @@ func TestAttackTakeover(t *testing.T) {
 	took, err := caughtTakeover(t.Context(), o, t.TempDir())
 	must(t, err)
 	t.Logf("outcomes=%d %v", o.rows, took)
-	if took.processor > 15*time.Second {
+	if took.processor > 30*time.Second {
 		t.Errorf("the standby used a processor for %v", took.processor)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// TestSlowFile: a file whose call takes long is refused after the limit.
-func TestSlowFile(t *testing.T) {
+// TestAttackSlowFile: a file whose call takes long is refused after the limit.
+func TestAttackSlowFile(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(17)
 	x := g.Input("x", onnx.Float, 1, 3, 16, 16)

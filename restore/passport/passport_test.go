@@ -47,8 +47,8 @@ func TestReadRejects(t *testing.T) {
 	}
 }
 
-// TestReadIgnoresUnknownFields reads a passport of a version that has more fields of the same schema.
-func TestReadIgnoresUnknownFields(t *testing.T) {
+// TestAttackNewerFields reads a passport of a version that has more fields of the same schema.
+func TestAttackNewerFields(t *testing.T) {
 	t.Parallel()
 	img, err := raster.EncodePNG(raster.New(3, 8, 8))
 	if err != nil {

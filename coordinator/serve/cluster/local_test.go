@@ -19,9 +19,9 @@ import (
 	"ddiff/manifest"
 )
 
-// TestLocalSecret: a server for one user of a machine answers nobody without its secret, also behind a proxy that hides itself. The secret
+// TestAttackLocalhost: a server for one user of a machine answers nobody without its secret, also behind a proxy that hides itself. The secret
 // in the address of the page becomes a session of this port.
-func TestLocalSecret(t *testing.T) {
+func TestAttackLocalhost(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	at := f.serve(f.open(), false)
@@ -60,8 +60,8 @@ func TestLocalSecret(t *testing.T) {
 	}
 }
 
-// TestStreamsOfOneToken: one token has a bounded number of event streams, and others get theirs.
-func TestStreamsOfOneToken(t *testing.T) {
+// TestAttackStreams: one token has a bounded number of event streams, and others get theirs.
+func TestAttackStreams(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	c := f.open()
@@ -76,8 +76,8 @@ func TestStreamsOfOneToken(t *testing.T) {
 	openStream(t, at, "", admin).next(t, "ready", "")
 }
 
-// TestAudit: one line for each wrong token and each change, with who, from where, and the id of the request, and none for what is only read.
-func TestAudit(t *testing.T) {
+// TestAttackAudit: one line for each wrong token and each change, with who, from where, and the id of the request, and none for what is only read.
+func TestAttackAudit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	c := f.open()
@@ -130,8 +130,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestTokensEnd: a token is refused from its end on.
-func TestTokensEnd(t *testing.T) {
+// TestAttackEndedTokens: a token is refused from its end on.
+func TestAttackEndedTokens(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	later := time.Duration(0)
@@ -157,8 +157,8 @@ func TestTokensEnd(t *testing.T) {
 	}
 }
 
-// TestDamagedWindow: the lists of a campaign whose stored items are damaged answer at once with the reason, and work when it is mended.
-func TestDamagedWindow(t *testing.T) {
+// TestAttackDamagedWindow: the lists of a campaign whose stored items are damaged answer at once with the reason, and work when it is mended.
+func TestAttackDamagedWindow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	at := f.serve(f.open(), false)
@@ -179,8 +179,8 @@ func TestDamagedWindow(t *testing.T) {
 	until(t, "the mended list", func() bool { return send(t, http.MethodGet, at+"/api/v1/campaigns/"+id+"/items", "").status == 200 })
 }
 
-// TestUnusableRequests: a retry needs a part of a reason, and a check refuses more steps than the schedule of any prior has.
-func TestUnusableRequests(t *testing.T) {
+// TestAttackRequests: a retry needs a part of a reason, and a check refuses more steps than the schedule of any prior has.
+func TestAttackRequests(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	at := f.serve(f.open(), false) + "/api/v1/campaigns"
@@ -198,8 +198,8 @@ func TestUnusableRequests(t *testing.T) {
 	}
 }
 
-// TestSlowBody: a body that comes slowly does not keep its connection, whether its request has a token or not.
-func TestSlowBody(t *testing.T) {
+// TestAttackSlowBody: a body that comes slowly does not keep its connection, whether its request has a token or not.
+func TestAttackSlowBody(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	at := f.serve(f.open(), false)

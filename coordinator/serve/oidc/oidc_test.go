@@ -167,7 +167,7 @@ func TestIDTokens(t *testing.T) {
 }
 
 // The owner of a campaign is the user; another user cannot change it. The client of Go programs takes ID tokens.
-func TestOwnersOfIDTokens(t *testing.T) {
+func TestAttackOwners(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(c *oidc.Config) { c.Roles = map[string]api.Role{oidc.AnyGroup: api.Submitter} })
 	user := func(email string) *api.Client {
@@ -229,7 +229,7 @@ func TestSignIn(t *testing.T) {
 }
 
 // A sign-in that this browser did not begin, or that the issuer refuses, gives no session.
-func TestRefusedSignIns(t *testing.T) {
+func TestAttackSignIns(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil)
 	begin := func() (b *http.Client, authorize *url.URL) {

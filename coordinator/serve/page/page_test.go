@@ -67,8 +67,8 @@ func TestScriptIsSmall(t *testing.T) {
 	}
 }
 
-// TestOneClock: the page subtracts no time of a record, which another machine wrote, from the time of the browser. Ages come from the API.
-func TestOneClock(t *testing.T) {
+// TestAttackOneClock: the page subtracts no time of a record, which another machine wrote, from the time of the browser. Ages come from the API.
+func TestAttackOneClock(t *testing.T) {
 	t.Parallel()
 	own := map[string]bool{"events.js": true, "Connection.jsx": true} // times of this browser on both sides
 	files, err := filepath.Glob("src/*.js*")
