@@ -67,9 +67,9 @@ func (a *accounts) user(file string, until time.Time) {
 	must(a.t, os.WriteFile(file, text, 0o600))
 }
 
-// TestAttackCredentials: a queue works with the credentials of an operator's account. When they end, a process goes on with those that
+// TestAttackAccounts: a queue works with the credentials of an operator's account. When they end, a process goes on with those that
 // are in the file then; ended ones and those of another operator are refused.
-func TestAttackCredentials(t *testing.T) {
+func TestAttackAccounts(t *testing.T) {
 	t.Parallel()
 	a, other := newAccounts(t), newAccounts(t)
 	file := filepath.Join(t.TempDir(), "user.creds")
