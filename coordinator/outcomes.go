@@ -34,7 +34,7 @@ type follower struct {
 // start delivers the outcomes after the last one that was seen to events, until ctx ends or stop.
 func (f *follower) start(ctx context.Context, q *queue.Queue, now time.Time) {
 	f.stop()
-	events := make(chan event, 256)
+	events := make(chan event, 32) // every waiting campaign has one: 3 KiB
 	f.events, f.caught, f.since = events, false, now
 	after := f.seen
 	f.service = lifecycle.Go(ctx, func(ctx context.Context) error {
