@@ -245,7 +245,7 @@ func storeChoice(file string, c Choice) (Choice, error) {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		_ = os.Remove(f.Name()) // the error is the one before
 		return failed(err)
 	}
 	return c, nil

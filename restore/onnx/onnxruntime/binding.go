@@ -186,12 +186,12 @@ func (s *Session) Bind() (*Binding, error) {
 		b.bound[kind] = make([]*Tensor, len(names))
 	}
 	if s.plain != nil {
-		var err error
-		if b.record, err = newRecord(b); err != nil {
-			b.record = nil
+		rec, err := newRecord(b)
+		if err != nil {
 			b.Close()
 			return nil, err
 		}
+		b.record = rec
 	}
 	return b, nil
 }
