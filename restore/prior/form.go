@@ -58,8 +58,8 @@ func (f Form) WithGraph() Form {
 	return rewriting + graphSuffix
 }
 
-// InForm returns the prior with its network in a form; on OpenVINO, which has its own, the prior itself. It computes tables on the CPU. A
-// prior whose network is differentiated, or evaluated in a loop, needs the exported form.
+// InForm returns the prior with its network in a form. It computes tables on the CPU. Graphs that differentiate the network, or evaluate it in a loop, need
+// the exported form. ErrForm: the tables would be larger than the network, or the runtime is OpenVINO, which has a form of its own.
 func (p *Prior) InForm(rt *onnxruntime.Runtime, f Form) (*Prior, error) {
 	rewriting, graph := f.split()
 	if rewriting == "" || rewriting == Exported && !graph {
