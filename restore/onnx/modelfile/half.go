@@ -29,9 +29,11 @@ const largestHalf = 65504
 // attention's products of activations, which overflow first, stay in float32, and so do operations with a weight outside
 // the range of float16. The nodes that convert weights run once, when a session is made.
 func (m *Model) Half() *Model {
-	if m.half != nil {
-		return m.half
-	}
+	m.halfOnce.Do(func() { m.half = m.makeHalf() })
+	return m.half
+}
+
+func (m *Model) makeHalf() *Model {
 	h := halfRewriter{
 		fuser: newFuser(m, nil, nil), types: map[string]infer.DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.Constants(),
 	}
@@ -51,8 +53,7 @@ func (m *Model) Half() *Model {
 		h.cast(p.Name, infer.Float)
 	}
 	out.Graph.Node, out.Graph.ValueInfo = h.nodes, nil
-	m.half = &Model{proto: out}
-	return m.half
+	return &Model{proto: out}
 }
 
 // HalfNorms returns the model whose Half computes instance normalisations in float16, for a provider with statistics in float32.

@@ -3,6 +3,7 @@ package modelfile
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -16,7 +17,9 @@ var ErrModel = errors.New("unusable ONNX model")
 // Model is a parsed model file.
 type Model struct {
 	proto *onnxpb.ModelProto
-	half  *Model // the result of Half
+
+	halfOnce sync.Once // streams compile beside each other
+	half     *Model    // the result of Half
 
 	halfNorms bool // see HalfNorms
 }
