@@ -18,7 +18,7 @@ func TestAttackNATSPowerLoss(t *testing.T) {
 	server := d.NATS.Servers[0]
 	torn := filepath.Join(t.TempDir(), "torn")
 	// Files that end meanwhile are no error.
-	_ = exec.CommandContext(t.Context(), "cp", "-r", d.streams(), torn).Run() //nolint:errcheck // see above
+	_ = exec.CommandContext(t.Context(), "cp", "-r", d.streams(), torn).Run()
 	settled(t, d.Cluster, d.id, 20)
 	d.emptyNATS(torn)
 	random := rand.New(rand.NewPCG(1, 1))
