@@ -18,9 +18,9 @@ import (
 type checkpoint struct {
 	State  solver.State
 	Curves solver.Curves
-	// Precision is the short name of that of the steps so far; empty in checkpoints of earlier versions.
+	// Precision is the short name of that of the steps so far.
 	Precision string
-	// Seconds are the item's share of the solver time of the steps so far; 0 in checkpoints of earlier versions.
+	// Seconds are the item's share of the solver time of the steps so far.
 	Seconds float64
 }
 

@@ -11,8 +11,8 @@ import (
 // Precision is the arithmetic of the score network in a campaign. Operators, data term, dual variable, schedule, norms and
 // metrics are float32 or better in every precision.
 //
-// A fixed precision is part of the identity of an item: results of two precisions are never used for each other. A
-// campaign without a precision has the identities of earlier versions, and each worker computes in its own default; the
+// A fixed precision is part of the identity of an item: results of two precisions are never used for each other. In a
+// campaign without a precision each worker computes in its own default; the
 // result records it ([Runtime.Precision]).
 type Precision = parameter.Precision
 

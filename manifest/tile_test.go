@@ -63,7 +63,7 @@ func TestTiles(t *testing.T) {
 }
 
 // TestTileIdentity: an image that is larger than a tile has another identity with each tile and overlap; a smaller one, and one of a campaign
-// without tiles, have those of earlier versions.
+// without tiles, have the same as without the field.
 func TestTileIdentity(t *testing.T) {
 	t.Parallel()
 	s, err := tiledSpec(t, "tile: auto")

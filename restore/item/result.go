@@ -111,7 +111,7 @@ type Result struct {
 }
 
 // Event is the content of the result event of an item: the part of a Result that the coordinator needs. Its item is
-// named by the message. A complete Result is a valid event too; earlier versions publish it.
+// named by the message.
 type Event struct {
 	Outcome Outcome `json:"outcome"`
 	// Reason explains an Outcome other than done.

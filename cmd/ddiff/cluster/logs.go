@@ -40,8 +40,7 @@ func newLogsCommand() *cobra.Command {
 		attempts := logs.Attempts
 		switch {
 		case len(attempts) == 0 && item != "":
-			return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
-				args[0], item))
+			return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended", args[0], item))
 		case len(attempts) == 0:
 			fmt.Fprintln(cmd.ErrOrStderr(), "no worker has recorded a failed attempt at an item of the campaign; for the log of a restored item give its id")
 		case logs.More:
