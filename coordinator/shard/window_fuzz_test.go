@@ -46,7 +46,7 @@ func FuzzWindow(f *testing.F) {
 	f.Add([]byte(`{"schema":1,"campaign":"c"}`))
 	f.Add([]byte(`{"schema":1,"campaign":"c","number":-9,"row":-1,"rows":-1,"item":-1}`))
 	f.Add(append([]byte(`{"schema":1,"campaign":"c","items":1000}`), bytes.Repeat([]byte("\n{}"), 1000)...))
-	f.Add([]byte(`{"schema":1,"campaign":"c","items":1}`+"\n"+`{"index":9}`))
+	f.Add([]byte(`{"schema":1,"campaign":"c","items":1}` + "\n" + `{"index":9}`))
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		data := zipped(t, lines)
 		var w *Window
