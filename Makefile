@@ -187,7 +187,7 @@ gpu-check: test-packages build ## Check a GPU: pictures beside the CPU's, speed,
 	@$(PYTHON) tools/gpu_check.py --out docs/gpu $(GPU_CHECK)
 
 .PHONY: gpu-bundle
-gpu-bundle: build ## Make bin/gpu-bundle: the program, ONNX Runtime for CUDA and scripts for a machine with a GPU and no network (10 minutes; ARCH=80 or all, default 90)
+gpu-bundle: build ## Make bin/gpu-bundle: the program, ONNX Runtime for CUDA and scripts for a machine with a GPU and no network (minutes of compression; ARCH=80 or all, default 90)
 	@PYTHONPATH=tools $(PYTHON) -m gpu_bundle --program bin/ddiff --out bin/gpu-bundle --arch $(or $(ARCH),90)
 
 .PHONY: gpu-bundle-test
