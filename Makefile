@@ -192,7 +192,7 @@ gpu-bundle: build ## Make bin/gpu-bundle: the program, ONNX Runtime for CUDA and
 
 .PHONY: gpu-bundle-test
 gpu-bundle-test: test-packages build runtime ## Test the scripts of the bundle on the CPU (1 minute; the first time installs ONNX Runtime's Python module into .cache)
-	@test -d .cache/gpu-bundle/python || { $(PYTHON) -m venv --system-site-packages .cache/gpu-bundle/python && \
+	@.cache/gpu-bundle/python/bin/python -c 'import onnxruntime' 2>/dev/null || { $(PYTHON) -m venv --system-site-packages .cache/gpu-bundle/python && \
 		.cache/gpu-bundle/python/bin/python -m pip install --quiet --disable-pip-version-check 'numpy<2' onnxruntime==1.30.0; }
 	@cd tools && ../.cache/gpu-bundle/python/bin/python -m pytest tests/test_gpu_bundle.py
 
