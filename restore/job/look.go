@@ -156,7 +156,11 @@ func (l Look) Sigma(n Noisy) (float64, error) {
 	if n.Task == operator.Demosaic {
 		y = y.Mosaic()
 	}
-	level, err := noiselevel.Estimate(y)
+	estimate := noiselevel.Estimate
+	if raster.IsLossy(n.Measurement) && y.Observed == nil && n.Task != operator.Demosaic {
+		estimate = noiselevel.EstimateCompressed
+	}
+	level, err := estimate(y)
 	if err != nil {
 		return 0, fmt.Errorf("%w; %s", err, giveNumber)
 	}

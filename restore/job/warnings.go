@@ -141,22 +141,43 @@ func (j *Job) estimate() float64 {
 	return found
 }
 
-// warnSigma compares the stated noise level with that of the picture. The estimate in a file with lossy compression is too low.
+// warnSigma compares the stated noise level with that of the picture. The estimate in a file with lossy compression has the noise and texture of its brightness.
 func (j *Job) warnSigma(found float64) *item.Warning {
 	var text string
 	switch sigma := j.Item.Sigma; {
+	case j.lossy && j.Item.SigmaEstimated && (j.Op.Masked() || j.Op.Task == operator.Demosaic):
+		text = fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number", sigma)
 	case j.lossy && j.Item.SigmaEstimated:
-		text = fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg for JPEG", sigma)
+		text = fmt.Sprintf("sigma %.2g is the noise and the fine texture in the brightness of a compressed file: if details go, give half as much, --sigma %.2g", sigma, sigma/2)
 	case sigma > largestExcess*found && (sigma > smallSigma || sigma > smallDenoise && j.Op.Task == operator.Denoise):
+		if found < hardlyAny && sigma <= j.coarseNoise() { // as advised below
+			return nil
+		}
 		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise; give a smaller sigma, or auto", sigma, found)
 	case j.Op.Task == operator.Denoise && found > largestLack*sigma && found > smallSigma:
 		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g, unless its texture is fine: noise may remain; give a larger sigma, or auto", sigma, found)
 	case j.Op.Task == operator.Denoise && j.Item.SigmaEstimated && sigma < hardlyAny:
-		text = fmt.Sprintf("hardly any white noise was found, %.3g, so that the picture stays as it is; if you see noise, give its sigma, such as 0.1", sigma)
+		text = fmt.Sprintf("hardly any white noise was found, %.3g, so that the picture stays as it is", sigma)
+		if coarse := j.coarseNoise(); coarse > hardlyAny {
+			text += fmt.Sprintf("; if you see coarse noise, as of a JPEG file that was saved as another, give --sigma %.2g, the variation of its flattest parts", coarse)
+		}
 	default:
 		return nil
 	}
 	return &item.Warning{Code: item.WarnSigma, Text: text}
+}
+
+// coarseNoise returns the variation of the brightness in the flattest parts of a stored picture, which may be noise in spite of a smaller estimate; 0 where it is not known.
+func (j *Job) coarseNoise() float64 {
+	dims := j.Op.Measurement
+	if len(dims) != 3 || j.Op.Masked() || j.Op.Task == operator.Demosaic {
+		return 0
+	}
+	found, err := noiselevel.EstimateCompressed(noiselevel.Picture{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y})
+	if err != nil {
+		return 0
+	}
+	return found
 }
 
 // level is the difference of neighbouring values of a picture.

@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/png"
 	"math"
@@ -366,7 +367,7 @@ func TestSigmaOfJPEG(t *testing.T) {
 		estimated bool
 		want      string
 	}{
-		{"estimated", jpeg, true, "sigma 0.1 was estimated in a JPEG or lossy WebP file"},
+		{"estimated", jpeg, true, "sigma 0.1 is the noise and the fine texture in the brightness of a compressed file: if details go, give half as much, --sigma 0.05"},
 		{"stated", jpeg, false, ""},
 		{"estimated in a PNG file", lossless.Bytes(), true, ""},
 		{"stated for a PNG file", lossless.Bytes(), false, "give a smaller sigma, or auto"},
@@ -377,6 +378,47 @@ func TestSigmaOfJPEG(t *testing.T) {
 		if w := u.warnSigma(u.estimate()); (w != nil) != (c.want != "") || w != nil && (w.Code != item.WarnSigma || !strings.Contains(w.Text, c.want)) {
 			t.Errorf("%s: warning %+v, want %q", c.name, w, c.want)
 		}
+	}
+}
+
+// TestCoarseNoise: noise without colours and fine details, which the estimate does not find, is advised as sigma, and this sigma is then not doubted.
+func TestCoarseNoise(t *testing.T) {
+	t.Parallel()
+	const side = 128
+	tk := shaped(t, operator.Denoise, side, side)
+	tk.Item.SigmaEstimated, tk.Item.Sigma = true, 0.005
+	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
+	noise.Normal(tk.Problem.Y[:side*side], noise.Key{3}, noise.Operator, 0, 0.1)
+	grey := tk.Problem.Y[:side*side]
+	for range 2 { // a smooth field
+		for i := range len(grey) - side - 1 {
+			grey[i] = (grey[i] + grey[i+1] + grey[i+side] + grey[i+side+1]) / 4
+		}
+	}
+	for c := range 2 {
+		copy(tk.Problem.Y[(c+1)*side*side:], grey)
+		for i := range grey {
+			tk.Problem.Y[(c+1)*side*side+i] += 0.3 * float32(c) // no grey picture
+		}
+	}
+	w := tk.warnSigma(math.NaN())
+	if w == nil || !strings.Contains(w.Text, "give --sigma 0.0") {
+		t.Fatalf("%+v", w)
+	}
+	var advised float64
+	_, after, _ := strings.Cut(w.Text, "--sigma ")
+	_, err := fmt.Sscanf(after, "%g,", &advised)
+	must(t, err)
+	tk.Item.SigmaEstimated, tk.Item.Sigma = false, advised
+	if found := tk.estimate(); found > 0.01 || advised < 0.02 {
+		t.Fatalf("found %g, advised %g", found, advised)
+	}
+	if w := tk.warnSigma(tk.estimate()); w != nil {
+		t.Errorf("the advised sigma is doubted: %s", w.Text)
+	}
+	tk.Item.Sigma = 2 * advised
+	if w := tk.warnSigma(tk.estimate()); w == nil {
+		t.Error("twice the advised sigma is not doubted")
 	}
 }
 

@@ -12,5 +12,5 @@
 //
 // A patch has 4×4 pixels with all channels, which separates content from noise better than patches of single channels: content
 // has nearly the same edges in all channels, white noise is independent. docs/noise.md has the measured errors.
-// The noise of a JPEG photograph is not white: it is low in the fine details of its colours, and so is its estimate.
+// The noise of a JPEG photograph is not white: it is low in the fine details and in the colours, and so is its estimate. [EstimateCompressed] is for such files.
 package noiselevel

@@ -91,7 +91,7 @@ func Estimate(p Picture) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("estimate the noise: %w", err)
 	}
-	return round(max(math.Sqrt(variance), p.Step/math.Sqrt(12))), nil
+	return roundTo(max(math.Sqrt(variance), p.Step/math.Sqrt(12)), digits), nil
 }
 
 // distinct returns the picture with one channel if all channels are equal: their noise is the same.
@@ -119,8 +119,8 @@ func gradientLimit(channels int) float64 {
 	return distuv.Gamma{Alpha: rank / 2 * float64(channels), Beta: rank / (2.0 * sum)}.Quantile(quantile)
 }
 
-// round returns x with the digits of an estimate.
-func round(x float64) float64 {
+// roundTo returns x with a number of significant digits.
+func roundTo(x float64, digits int) float64 {
 	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
 		panic("noiselevel: a formatted number: " + err.Error())

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 // autoMethod is the value of --method that leaves the choice to [chooseMethod].
@@ -84,9 +85,13 @@ func (a region) covers(t manifest.TaskSpec, file bool, c shard.Catalogue) bool {
 	return true
 }
 
-// distance returns how far the noise of an effective task lies outside the region.
+// distance returns how far the noise of an effective task lies outside the region, that of a mid-grey entry with photons.
 func (a region) distance(t manifest.TaskSpec) float64 {
-	return max(a.sigmaLow-float64(*t.Sigma), float64(*t.Sigma)-a.sigmaHigh, 0)
+	n := operator.Noise{Sigma: float64(*t.Sigma)}
+	if t.Photons != nil {
+		n.Photons = *t.Photons
+	}
+	return max(a.sigmaLow-n.Level(), n.Level()-a.sigmaHigh, 0)
 }
 
 // chooseMethods chooses for each task of a restoration.

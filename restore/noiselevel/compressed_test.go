@@ -1,0 +1,81 @@
+package noiselevel_test
+
+import (
+	"bytes"
+	"errors"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/noiselevel"
+	"ddiff/restore/raster"
+)
+
+// compressed is a picture after JPEG with colours of half the resolution.
+func compressed(t *testing.T, p noiselevel.Picture, quality int) noiselevel.Picture {
+	t.Helper()
+	file, err := raster.EncodePNG(&raster.Image{Channels: p.Channels, Height: p.Height, Width: p.Width, Pix: p.Pix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: quality}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := raster.Decode(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Pix, p.Step = out.Pix, 2./255
+	return p
+}
+
+// TestCompressed: in JPEG files the estimate is near the noise, or above where all of a picture has texture, as of the cat; the estimate of white noise is far below.
+func TestCompressed(t *testing.T) {
+	t.Parallel()
+	for i, path := range photographs(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".png")
+		for _, sigma := range []float64{0.05, 0.1} {
+			for _, quality := range []int{75, 92} {
+				high := 1.6
+				switch {
+				case name == "hubble_deep_field": // of whose sky the noise is clipped
+					continue
+				case name == "chelsea":
+					high = 2.4
+				}
+				p := compressed(t, noisy(photograph(t, path, 256), sigma, byte(i)), quality)
+				got, err := noiselevel.EstimateCompressed(p)
+				if err != nil || got < 0.85*sigma || got > high*sigma {
+					t.Errorf("%s, quality %d: %g of %g, %v", name, quality, got, sigma, err)
+				}
+				t.Logf("%s %d %g: %g", name, quality, sigma, got)
+			}
+		}
+	}
+	p := compressed(t, noisy(flat(3, 128, 128), 0.06, 7), 90)
+	if white := estimate(t, p); white > 0.02 {
+		t.Errorf("the estimate of white noise is %g", white)
+	}
+	got, err := noiselevel.EstimateCompressed(p)
+	if err != nil || math.Abs(got/0.06-1) > 0.1 {
+		t.Errorf("of a constant picture: %g, %v", got, err)
+	}
+	if got, err = noiselevel.EstimateCompressed(compressed(t, grey(noisy(flat(3, 128, 128), 0.06, 7)), 90)); err != nil || math.Abs(got/0.06-1) > 0.15 {
+		t.Errorf("of a grey picture: %g, %v", got, err)
+	}
+	if got, err = noiselevel.EstimateCompressed(compressed(t, flat(3, 64, 64), 90)); err != nil || got > 0.003 {
+		t.Errorf("of a constant picture without noise: %g, %v", got, err)
+	}
+	if _, err = noiselevel.EstimateCompressed(noiselevel.Picture{Channels: 1, Height: 64, Width: 64, Pix: slices.Repeat([]float32{1}, 64*64)}); !errors.Is(err, noiselevel.ErrFewPatches) {
+		t.Errorf("of a white picture: %v", err)
+	}
+}
