@@ -186,6 +186,7 @@ const (
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
 	WarnMask     = "mask"     // the mask's file was repaired, or is doubtful, or loses most pixels: it may be inverted
 	WarnKernel   = "kernel"   // the kernel's file was repaired, or is doubtful
+	WarnPixels   = "pixels"   // dead and hot pixels of a stored picture were replaced
 	WarnGuess    = "guess"    // colours, or a wide hole, of a stored picture, about which its measurement says nothing
 	WarnClipped  = "clipped"  // much of a stored picture is black or white, where its noise is cut off
 	WarnSteps    = "steps"    // far fewer steps than the preset has

@@ -142,7 +142,7 @@ func (j *Job) readPicture(path string, data []byte) error {
 	if err := j.scaleMask(w, h); err != nil {
 		return err
 	}
-	j.Problem.Y = raster.Extend(seen, dims[2], dims[1]).Pix
+	j.Problem.Y = raster.Extend(j.replaceOutliers(seen), dims[2], dims[1]).Pix
 	j.Item.Picture = &item.Picture{
 		Width: j.Op.Image.Width * w / dims[2], Height: j.Op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
 	}
