@@ -16,7 +16,7 @@ func badFlags() []badInput {
 		"prior card", "operator check", "doctor", "runtime where", "runtime install", "bench", "gc", "version", "man",
 	} {
 		words := strings.Fields(command)
-		add(2, "unknown flag: --nope; see: ddiff "+command+" --help", append(words, "--nope")...)
+		add(2, "unknown flag: --zzzz; see: ddiff "+command+" --help", append(words, "--zzzz")...)
 		add(2, "unknown shorthand flag: 'Z'", append(words, "-Z")...)
 	}
 	for _, command := range []string{"tasks", "methods", "workers", "list", "doctor", "version", "bench", "worker", "coordinator"} {

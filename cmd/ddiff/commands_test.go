@@ -150,7 +150,8 @@ func TestWrongCommandLines(t *testing.T) {
 	}{
 		{"empty list", []string{"run", empty, "--task", "hdr", "--out", t.TempDir(), "-q"}, `ddiff: read dataset "` + empty + `": dataset has no rows: is an empty file; add at least one row`},
 		{"unknown command", []string{"renovate"}, `unknown command "renovate"`},
-		{"unknown flag", []string{"run", "--step", "10"}, "unknown flag: --step"},
+		{"unknown flag", []string{"run", "--step", "10"}, "unknown flag: --step; did you mean --steps? see: ddiff run --help"},
+		{"levels of 255", []string{"restore", photograph("coffee"), "--task", "denoise", "--sigma", "15"}, "black is -1 and white is 1; 15 of 255 levels are --sigma 0.118"},
 		{"nothing to run", []string{"run"}, "nothing to run; give a campaign file, or images and --task"},
 		{"directory called like a campaign", []string{"run", folder}, "--task is missing"},
 		{"directory as a campaign", []string{"submit", folder, "--nats", "nats://127.0.0.1:1"}, "read campaign: " + folder + ": is not a regular file but a directory; give a file"},

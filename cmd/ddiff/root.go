@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -48,6 +49,30 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return cli.ExitCode(err)
 }
 
+// nearFlag names the flag of a command that an unknown one probably means.
+func nearFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	const short = 4 // names with fewer letters may have one wrong
+	name := unknown.GetSpecifiedName()
+	flags := &cobra.Command{SuggestionsMinimumDistance: 2}
+	if len(name) < short {
+		flags.SuggestionsMinimumDistance = 1
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	near := flags.SuggestionsFor(name)
+	if len(name) < 2 || len(near) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("did you mean --%s? ", near[0])
+}
+
 // logsJSON reports whether a command is a process of a cluster with --log-format json: then every line on standard error is
 // JSON.
 func logsJSON(cmd *cobra.Command) bool {
@@ -74,7 +99,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.
 	cobra.EnableCommandSorting = false // the most used commands come first
 	root.SetVersionTemplate("ddiff {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
+		return cli.Usage(fmt.Errorf("%w; %ssee: %s --help", err, nearFlag(cmd, err), cmd.CommandPath()))
 	})
 	type group struct {
 		id, title string

@@ -1,7 +1,11 @@
 package run
 
 import (
+	"bytes"
+	"image/jpeg"
+	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,6 +192,11 @@ func TestAutoChoosesByFile(t *testing.T) {
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Photons = new(100.0) }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("photons: %q", task.Choice)
 	}
+	for photons, lambda := range map[float64]float64{40: 0, 2e5: 4} { // the settings are those for √(σ² + 2/N)
+		if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Photons, s.Sigma = new(photons), 0.001 }, "denoise"); task.Solver["lambda"].Number != lambda {
+			t.Errorf("%g photons: lambda %g, want %g", photons, task.Solver["lambda"].Number, lambda)
+		}
+	}
 	// Several runs of a task without measurements draw noise, too.
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Runs = 2 }, "sensor"); task.Solver["noise"].Word != "full" {
 		t.Errorf("several runs: %+v", task)
@@ -209,5 +218,58 @@ func TestSpread(t *testing.T) {
 	}
 	if equal([]*raster.Image{a, b}) || !equal([]*raster.Image{a, a.Clone()}) {
 		t.Error("equal images are told from others wrongly")
+	}
+}
+
+// TestExamine: noise is denoised, strong JPEG compression is removed, and a clean picture is left alone.
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "images", "coffee.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean, err := raster.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noisy := clean.Clone()
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range noisy.Pix {
+		noisy.Pix[i] = min(1, max(-1, noisy.Pix[i]+float32(0.08*r.NormFloat64())))
+	}
+	file := func(img *raster.Image, quality int) string {
+		data, err := raster.EncodePNG(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quality > 0 {
+			src, err := png.Decode(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := jpeg.Encode(&b, src, &jpeg.Options{Quality: quality}); err != nil {
+				t.Fatal(err)
+			}
+			data = b.Bytes()
+		}
+		path := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		name, path, task, found string
+	}{
+		{"clean", file(clean, 0), "", "256×256 pixels, PNG, noise of about 0.00"},
+		{"noisy", file(noisy, 0), operator.Denoise, "PNG, noise of about 0.08 (10 of 255 levels)"},
+		{"compressed", file(clean, 40), operator.JPEG, "JPEG of quality 40, noise of about 0.0"},
+		{"slightly compressed", file(clean, 95), "", "JPEG of quality 95, noise of about 0.0"},
+		{"noisy and compressed", file(noisy, 90), operator.Denoise, "JPEG of quality 90, noise of about 0.0"},
+	} {
+		if found, task, err := examine(c.path, operator.Builtin()); err != nil || task != c.task || !strings.Contains(found, c.found) {
+			t.Errorf("%s: %q, task %q, %v", c.name, found, task, err)
+		}
 	}
 }

@@ -22,6 +22,9 @@ import (
 	"ddiff/restore/operator"
 )
 
+// white is that of 8 bits.
+const white = 255
+
 // restoreOptions are the flags of restore.
 type restoreOptions struct {
 	campaign.Options
@@ -37,12 +40,14 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 		Use:   "restore FILES...",
 		Short: "Restore degraded pictures",
 		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF, WebP, BMP or GIF, or .npy measurements.\n" +
-			"FILES are files and folders. The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
+			"FILES are files and folders. Without a task, noise or strong JPEG compression is looked for, and removed.\n" +
+			"The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
 			"blur need --kernel, Gaussian blur --kernel or --param std=N, its width in 1/256 of the shorter\n" +
 			"side. Black is -1 and white is 1 in the units of --sigma.\n" +
 			"The restored picture of photo.jpg is photo.restored.jpg beside it, with camera, date and passport. An existing\n" +
 			"file is replaced only with --force. Rerun the same command after an interruption to resume.",
-		Example: "  ddiff restore small.jpg --task super_resolution --sigma 0.02\n" +
+		Example: "  ddiff restore photo.jpg\n" +
+			"  ddiff restore small.jpg --task super_resolution --sigma 0.02\n" +
 			"  ddiff restore scratched.png --task inpaint --mask scratches.png \\\n      --out restored\n" +
 			"  ddiff restore shaken --task motion_deblur --kernel kernel.png \\\n      --results out/shaken",
 		Args: cobra.MinimumNArgs(1),
@@ -88,6 +93,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		err = o.resolveOutput(inputs)
 	}
 	if err != nil {
+		return cli.Usage(fmt.Errorf("restore: %w", err))
+	}
+	if err := o.look(flags, inputs, stderr); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	spec, err := o.plan(flags, inputs)
@@ -154,7 +162,12 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 // plan returns the campaign of a restoration. The catalogue of o gets its operator file.
 func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifest.Spec, error) {
 	if len(o.Tasks)+len(o.OperatorFiles) != 1 || len(o.Tasks) == 1 && o.Tasks[0] == campaign.AllTasks {
-		return nil, cli.Usage(errors.New("restore: give one --task NAME, or one --operator FILE: the degradation of the pictures; see: ddiff tasks"))
+		return nil, cli.Usage(fmt.Errorf("restore: %w", errNoTask))
+	}
+	for _, names := range [][]string{o.Tasks, o.Methods} {
+		for i, name := range names {
+			names[i] = strings.ToLower(name)
+		}
 	}
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Dataset.Measurements = "restore", inputs[0].path, true
@@ -175,6 +188,9 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		}
 		auto = true
 		flags.Lookup("method").Changed = false // the default of a campaign
+	}
+	if level := float64(o.Spec.Sigma); flags.Changed("sigma") && level > 1 && level < white {
+		return nil, cli.Usage(fmt.Errorf("restore: --sigma %g is out of range: black is -1 and white is 1; %g of 255 levels are --sigma %.3g", level, level, 2*level/white))
 	}
 	if err := o.Override(flags, spec); err != nil {
 		if cli.ExitCode(err) == cli.ExitPrior {
