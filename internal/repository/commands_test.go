@@ -190,7 +190,7 @@ func documentFiles(t *testing.T, dir string) {
 	for name, from := range map[string]string{
 		"photo.png": "examples/images/coffee.png", "photograph.png": "examples/images/coffee.png", "frame.png": "charts/ddiff/files/image.png",
 		"small.jpg": "restore/operator/testdata/jpeg/astronaut_95_0.jpg", "noisy.png": "examples/unseen/dam.png",
-		"noisy.tif": "restore/raster/photo/testdata/camera.tif", "album/1.png": "examples/unseen/dam.png",
+		"photo.jpg": "restore/operator/testdata/jpeg/astronaut_10_1.jpg", "noisy.tif": "restore/raster/photo/testdata/camera.tif", "album/1.png": "examples/unseen/dam.png",
 		"scratched.png": "examples/unseen/dam.png", "scratches.png": "examples/paper/protocol/random_mask.png",
 		"shaken/1.png": "examples/unseen/dam.png", "kernel.png": "restore/metric/testdata/window_x.png",
 		"lpips_alex.onnx": "restore/metric/testdata/lpips_alex.onnx",

@@ -46,10 +46,10 @@ func TestCompressed(t *testing.T) {
 		for _, sigma := range []float64{0.05, 0.1} {
 			for _, quality := range []int{75, 92} {
 				high := 1.6
-				switch {
-				case name == "hubble_deep_field": // of whose sky the noise is clipped
+				switch name {
+				case "hubble_deep_field": // of whose sky the noise is clipped
 					continue
-				case name == "chelsea":
+				case "chelsea":
 					high = 2.4
 				}
 				p := compressed(t, noisy(photograph(t, path, 256), sigma, byte(i)), quality)
