@@ -54,7 +54,8 @@ func readCheckpoint(data []byte, id string) (c checkpoint, err error) {
 	if len(data) < sha256.Size || checksum(id, data[sha256.Size:]) != [sha256.Size]byte(data) {
 		return c, errors.New("wrong checksum")
 	}
-	return c, gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c)
+	err = gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c)
+	return c, err
 }
 
 // decodeCheckpoint reads the checkpoint of an item. It returns an error when the checkpoint does not fit the item.

@@ -192,7 +192,7 @@ func (d *disk) apply(line string) bool {
 		d.begin(m[1], m[2], m[3])
 	}
 	m := systemCalls.FindStringSubmatch(line)
-	if m == nil || strings.HasPrefix(m[4], "-") {
+	if len(m) == 0 || strings.HasPrefix(m[4], "-") {
 		return false
 	}
 	return d.call(m[1], m[2], m[3], m[4])

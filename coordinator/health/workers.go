@@ -191,7 +191,7 @@ func (w *Workers) countEnds(beats map[string]manifest.Beat) {
 		if _, known := w.seen[b.Name]; known && !same && !before.ended {
 			w.ended.Add(1)
 		}
-		if now.ended && !(same && before.ended) {
+		if now.ended && (!same || !before.ended) {
 			w.ended.Add(1)
 		}
 		seen[b.Name] = now

@@ -12,9 +12,7 @@ import (
 // FuzzPart: any bytes with a valid digest, which is no secret, are a part that is stored as it was read, or errPart.
 func FuzzPart(f *testing.F) {
 	p := &part{partHeader: partHeader{Campaign: "c", Stream: 5, Seq: 1 << 60}}
-	for _, e := range []partEntry{{}, {state: Done}, {state: Failed, round: 300, reason: "no image"}} {
-		p.entries = append(p.entries, e)
-	}
+	p.entries = append(p.entries, []partEntry{{}, {state: Done}, {state: Failed, round: 300, reason: "no image"}}...)
 	data, err := p.encode()
 	if err != nil {
 		f.Fatal(err)

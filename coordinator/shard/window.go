@@ -136,7 +136,7 @@ func (w *Window) decode(data []byte) error {
 	if w.Schema < 1 || w.Schema > manifest.RecordSchema {
 		return fmt.Errorf("this program reads version %d, it has %d", manifest.RecordSchema, w.Schema)
 	}
-	numbers := []int{w.Number, w.Row, w.Rows, w.Header.Item, w.Header.Items, w.Failures, w.Listed}
+	numbers := []int{w.Number, w.Row, w.Rows, w.Item, w.Header.Items, w.Failures, w.Listed}
 	if slices.Min(numbers) < 0 || slices.Max(numbers) > maxNumber || w.Failures > w.Header.Items {
 		return errors.New("its counts contradict each other")
 	}

@@ -50,7 +50,7 @@ func TestAttackBeats(t *testing.T) {
 	before := c.Settled(id)
 	settled(t, c, id, min(before+20, 3000))
 	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(time.Second) {
-		begin, e = time.Now(), ask(t, c, "workers", "--json")
+		e = ask(t, c, "workers", "--json")
 		var beats []manifest.Beat
 		if e.code == 0 && json.Unmarshal([]byte(e.stdout), &beats) == nil && len(beats) == 1 {
 			break
