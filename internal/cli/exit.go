@@ -118,7 +118,7 @@ func wrongInputs() []error {
 		dataset.ErrTooLarge, dataset.ErrDenied, comparison.ErrNotComparable, result.ErrFilter, result.ErrScores, published.ErrPublished,
 		selection.ErrUnknownRule, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRecord,
 		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
-		regular.ErrTooLarge, shard.ErrMoved, item.ErrNewer, board.ErrRefused, queue.ErrNoRecord,
+		prior.ErrForm, regular.ErrTooLarge, shard.ErrMoved, item.ErrNewer, board.ErrRefused, queue.ErrNoRecord,
 		api.ErrInvalid, api.ErrNotFound, api.ErrRefused, api.ErrNoToken, api.ErrDenied,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 	}

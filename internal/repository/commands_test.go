@@ -87,6 +87,7 @@ var how = []commandRow{
 	{begin: `ddiff runtime install`, flags: "--help", not: "downloads"},
 	{begin: `ddiff pull`, flags: "--help", not: "needs a bucket; TestPull has one"},
 	{begin: `bin/ddiff run .* --(method renoise|task vignette).*`, flags: "--help", not: "TestRecipes runs it"},
+	{begin: `bin/ddiff (run examples/images --task denoise|compare out/a out/b --metric mae)`, flags: "--help", not: "TestRecipes runs it"},
 	{begin: `ddiff score .* --device cuda`, flags: "--help", not: "needs a GPU"},
 	{begin: `ddiff (run|score|report) (examples|out)/paper/\w+(.yaml)?`, flags: "--help", not: "TestPaper runs them with data of its own"},
 	{begin: `ddiff coordinator`, code: "9", flags: "--store results --nats nats://127.0.0.1:1 --nats-wait 0s"},
