@@ -36,6 +36,9 @@ var (
 // errClock: the server refuses the signature because of its time.
 var errClock = errors.New("the clock of this machine and that of the server differ by more than the server permits; set the clock, for example by NTP")
 
+// errNoETag: the answer to a PUT request is not that of a server that has stored the object, but for example a proxy's page.
+var errNoETag = fmt.Errorf("%w: the server accepted the object without an ETag; check that the endpoint is an S3 server", ErrUnavailable)
+
 // Error codes of conditional writes.
 const (
 	codePrecondition = minio.PreconditionFailed
@@ -139,6 +142,7 @@ func codeSentinel(code string, write bool) error {
 	case "ObjectParentIsFile", "ExistingObjectIsDirectory", "XMinioParentIsObject":
 		return ErrConflict
 	case minio.BadDigest, minio.XAmzContentSHA256Mismatch, minio.IncompleteBody, codeConflict, codeAborted,
+		minio.Conflict, // a status 409 without a code
 		"SlowDown", "RequestTimeout", minio.InternalError:
 		return ErrUnavailable
 	}

@@ -40,7 +40,7 @@ func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 			}
 		}
 		if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-			return fmt.Errorf("%w: the existing object was deleted meanwhile: %w", ErrUnavailable, err)
+			return fmt.Errorf("%w: the server has an object with this key, and then has none", ErrUnavailable) // without err, which is ErrNotFound
 		}
 		return err
 	})
@@ -111,6 +111,9 @@ func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) 
 		options.SetMatchETagExcept("*")
 		options.UserMetadata[metadataAttempt] = attempt
 	}
-	_, err := s.core.PutObject(call, s.bucket, s.name(key), bytes.NewReader(data), size, "", digest, options)
+	info, err := s.core.PutObject(call, s.bucket, s.name(key), bytes.NewReader(data), size, "", digest, options)
+	if err == nil && info.ETag == "" {
+		err = errNoETag
+	}
 	return err
 }
