@@ -132,3 +132,24 @@ func TestBudgetOfCostWithoutPrice(t *testing.T) {
 	close(gate)
 	tc.awaitPhase(id, manifest.PhaseFinished)
 }
+
+// The budget of a cancelled campaign is in the store at once, and the campaign stays as it is.
+func TestBudgetOfEndedCampaign(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.lead()
+	id := tc.submitWith("ended", "", manifest.Budget{Seconds: 10})
+	tc.awaitPhase(id, manifest.PhasePreflight)
+	tc.decide(id, manifest.WantCancel)
+	tc.awaitPhase(id, manifest.PhaseCancelled)
+	limits := manifest.Budget{Seconds: 77}
+	c, err := board.SetBudget(t.Context(), tc.board, id, limits)
+	must(t, err)
+	c, err = board.AwaitStored(t.Context(), tc.board, c)
+	must(t, err)
+	stored, err := board.Load(t.Context(), tc.store, id)
+	must(t, err)
+	if stored.Spec.Budget != limits || stored.Phase != manifest.PhaseCancelled || board.Active(c) {
+		t.Errorf("the store has %+v of a campaign that is %s, and %s on the board", stored.Spec.Budget, stored.Phase, c.Phase)
+	}
+}

@@ -108,6 +108,20 @@ func (r *record) storeWanted(ctx context.Context) error {
 	return r.save(ctx, func(*manifest.Campaign) {})
 }
 
+// storeBudget stores the budget of an ended campaign, which may need a coordinator for nothing else.
+func (r *record) storeBudget(ctx context.Context) error {
+	if !r.rec.Phase.Ended() {
+		return nil
+	}
+	if err := r.storeWanted(ctx); err != nil {
+		return err
+	}
+	if !board.Active(r.rec) {
+		return errEnded
+	}
+	return nil
+}
+
 // adopt notes the record that the board has at a revision.
 func (r *record) adopt(c *manifest.Campaign, revision uint64) {
 	r.rec = c

@@ -94,7 +94,7 @@ func (r *runner) open(ctx context.Context) error {
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
 	for _, step := range []func(ctx context.Context) error{
-		r.adoptStored, r.readStatus, r.openResults, r.admit, r.storeWanted, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.openSharder,
+		r.adoptStored, r.storeBudget, r.readStatus, r.openResults, r.admit, r.storeWanted, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.openSharder,
 	} {
 		if err := step(ctx); err != nil {
 			return err

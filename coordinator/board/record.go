@@ -141,7 +141,7 @@ func Active(c *manifest.Campaign) bool {
 		return true
 	case c.Phase == manifest.PhaseFinished:
 		return false
-	case c.Phase == manifest.PhaseRejected && WantsCancel(c):
+	case c.Phase == manifest.PhaseRejected && WantsCancel(c), c.RecordedBudget != c.Spec.Budget:
 		return true
 	}
 	return c.Wanted == manifest.WantRun // a cancelled or rejected campaign was resumed
