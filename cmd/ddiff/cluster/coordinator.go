@@ -48,6 +48,7 @@ type coordinatorOptions struct {
 	stall     time.Duration
 
 	maxResults int64
+	campaigns  int
 	archive    time.Duration
 	pools      []string
 	notify     notifyFlags
@@ -89,6 +90,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
 	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
 	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
+	f.IntVar(&o.campaigns, "max-campaigns", cluster.DefaultCampaigns, "largest `number` of campaigns that an owner of tokens has before they are archived")
 	f.StringSliceVar(&o.pools, "pools", []string{manifest.DefaultPool}, "`names` of pools whose workers a scaler starts: ddiff.queue.lag has them also without workers")
 	return cmd
 }
@@ -118,6 +120,9 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	if o.archive <= 0 {
 		return cli.Usage(fmt.Errorf("--archive-after: %v is not positive", o.archive))
+	}
+	if o.campaigns < 1 {
+		return cli.Usage(fmt.Errorf("--max-campaigns: %d is below 1", o.campaigns))
 	}
 	if err := o.api.check(); err != nil {
 		return err
@@ -232,7 +237,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
 	stopAPI, err := o.serveAPI(ctx, cluster.Config{
 		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
-		Inspect: inspect, Usage: usage,
+		Inspect: inspect, Usage: usage, Campaigns: o.campaigns,
 		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
 	}, stderr)
 	if err != nil {

@@ -47,6 +47,8 @@ type Config struct {
 	Server func() string
 	// Name is this coordinator, Version that of ddiff, StoreAddress the address of Store. Default: unknown.
 	Name, Version, StoreAddress string
+	// Campaigns is the number of campaigns that an owner may have on the board, also ended ones. Default: DefaultCampaigns.
+	Campaigns int
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Logger receives what delays lists of items. Default: no log.
@@ -59,6 +61,7 @@ type Cluster struct {
 	views  *views
 	counts *semaphore.Weighted // of datasets
 	memory *memory
+	shares shares
 }
 
 // New returns a cluster. The caller must call Close.
@@ -67,6 +70,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	cfg.Campaigns = cmp.Or(cfg.Campaigns, DefaultCampaigns)
 	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel), memory: newMemory()}
 	c.views = newViews(cfg)
 	return c

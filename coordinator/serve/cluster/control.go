@@ -81,7 +81,9 @@ func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Ord
 	case ctx.Err() != nil:
 		return api.Submitted{}, ctx.Err()
 	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, archive.ErrNoLeader), limited.Err() != nil:
-	case err != nil:
+		err = c.claim(ctx, o.Owner)
+	}
+	if err != nil {
 		return api.Submitted{}, err
 	}
 	record, created, err := board.Submit(ctx, c.cfg.Board, spec, o, c.cfg.Now())

@@ -187,6 +187,41 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestAttackOwnersFlood: an owner has a bounded number of campaigns on the board, and others submit as before. A known campaign is no further one.
+func TestAttackOwnersFlood(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.most = 2
+	c := f.open()
+	url := f.serve(c, true)
+	ann, bob := client(t, url, f.token(c, "ann", api.Submitter)), client(t, url, f.token(c, "bob", api.Submitter))
+	submit := func(who *api.Client, name string) (api.Submitted, error) {
+		return who.Submit(t.Context(), []byte(strings.Replace(campaignFile, "night", name, 1)), api.Order{})
+	}
+	var first api.Submitted
+	for i := range 4 {
+		made, err := submit(ann, fmt.Sprintf("flood-%d", i))
+		if i == 0 {
+			first = made
+		}
+		if (err == nil) != (i < f.most) || err != nil && (!errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "--max-campaigns")) {
+			t.Fatalf("campaign %d: %v", i, err)
+		}
+	}
+	if again, err := submit(ann, "flood-0"); err != nil || again.Created || again.ID != first.ID {
+		t.Errorf("a known campaign: %+v, %v", again, err)
+	}
+	_, err := submit(bob, "work")
+	must(t, err)
+	must(t, f.board.Delete(t.Context(), manifest.KeyCampaignPrefix+first.ID))
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if _, err = submit(ann, "later"); err == nil || time.Now().After(end) {
+			break
+		}
+	}
+	must(t, err)
+}
+
 // The owner of a campaign changes its budget, which is then that of the record; nobody changes that of a finished one.
 func TestSetBudget(t *testing.T) {
 	t.Parallel()

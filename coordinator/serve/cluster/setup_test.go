@@ -45,6 +45,7 @@ type fixture struct {
 	store *storage.Dir
 	dir   string // of the store
 	logs  *logBuffer
+	most  int // campaigns of an owner; 0: the default
 }
 
 // logBuffer has the log of a server.
@@ -72,7 +73,7 @@ func newFixture(t *testing.T) *fixture {
 	dir := t.TempDir()
 	s, err := storage.NewDir(dir)
 	must(t, err)
-	return &fixture{t, nc, b, s, dir, &logBuffer{}}
+	return &fixture{t: t, nc: nc, board: b, store: s, dir: dir, logs: &logBuffer{}}
 }
 
 // open returns a view of the cluster, as each coordinator has one.
@@ -81,7 +82,7 @@ func (f *fixture) open() *cluster.Cluster { return f.openOver(f.store) }
 func (f *fixture) openOver(s storage.Store) *cluster.Cluster {
 	f.t.Helper()
 	c := cluster.New(cluster.Config{
-		Board: f.board, Store: s, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows,
+		Board: f.board, Store: s, Name: "first", Campaigns: f.most, Version: "test", StoreAddress: "/store", Rows: manifest.Rows,
 		Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
 		Inspect:   func(id string) (*queue.Queue, error) { return queue.Inspect(f.nc, queue.Config{Campaign: id}) },
 		Usage:     func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, f.nc) },
