@@ -126,6 +126,30 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 	}
 }
 
+// One false answer that a campaign has no record leaves no results, and the deletion is remembered.
+func TestDeleteAfterOneLie(t *testing.T) {
+	t.Parallel()
+	tc, all, _ := sharing(t, t.TempDir())
+	c, err := board.Load(t.Context(), tc.store, all)
+	must(t, err)
+	lies := 0
+	store := &hookedStore{Store: tc.store, before: func(call, key string) error {
+		if call == "get" && key == board.StoredKey(all) && lies == 0 {
+			lies++
+			return storage.ErrNotFound
+		}
+		return nil
+	}}
+	_, err = (&gc.Cleaner{Store: store}).Delete(t.Context(), all, true)
+	must(t, err)
+	if buried, err := index.New(tc.store).Buried(t.Context(), c); err != nil || !buried || lies != 1 {
+		t.Errorf("the deletion is remembered: %t, %v", buried, err)
+	}
+	if n := len(resultKeys(t, tc.store)); n != 3 {
+		t.Errorf("%d results are left, want the 3 of the other campaign", n)
+	}
+}
+
 func TestDeleteWithoutResults(t *testing.T) {
 	t.Parallel()
 	tc, all, _ := sharing(t, t.TempDir())

@@ -34,6 +34,8 @@ type Archiver struct {
 	mu   sync.Mutex
 	// open has the campaigns of the board that the index has as open.
 	open map[string]bool
+	// missed has the campaigns whose record the store did not return at the last look.
+	missed map[string]bool
 }
 
 // sighting is the first time at which a revision was seen, by the clock of this process.
@@ -62,7 +64,7 @@ type Config struct {
 
 // New returns the archiver of a new term.
 func New(cfg Config) *Archiver {
-	return &Archiver{cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{}}
+	return &Archiver{cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{}, missed: map[string]bool{}}
 }
 
 // inTurn calls change, which moves a campaign between board and archive, alone.

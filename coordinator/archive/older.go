@@ -24,8 +24,25 @@ func (a *Archiver) Reconcile(ctx context.Context, c *manifest.Campaign) (now *ma
 	return now, revision, nil
 }
 
+// errMissing: the store has no record of a campaign, and had one. If it says so again, the bucket was lost or is older than the board, which
+// counts then.
+var errMissing = errors.New("the store does not return the record that it had; looks again")
+
+// missesAgain notes whether the store misses the record of a campaign, and reports whether it did at the last look too.
+func (a *Archiver) missesAgain(id string, missing bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	again := missing && a.missed[id]
+	if delete(a.missed, id); missing && !again {
+		a.missed[id] = true
+	}
+	return again
+}
+
 func (a *Archiver) reconcile(ctx context.Context, c *manifest.Campaign) (*manifest.Campaign, uint64, error) {
 	stored, err := board.Load(ctx, a.cfg.Store, c.ID)
+	missing := errors.Is(err, storage.ErrNotFound) && c.Stored > 0
+	doubted := missing != a.missesAgain(c.ID, missing)
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, board.ErrDamaged) {
 		stored, err = nil, nil
 	}
@@ -37,6 +54,9 @@ func (a *Archiver) reconcile(ctx context.Context, c *manifest.Campaign) (*manife
 	}
 	if stored == nil || !stored.Submitted.Equal(c.Submitted) {
 		buried, err := a.x.Buried(ctx, c)
+		if err == nil && !buried && doubted {
+			err = errMissing
+		}
 		if err != nil || !buried {
 			return c, 0, err
 		}

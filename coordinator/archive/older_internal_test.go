@@ -1,10 +1,60 @@
 package archive
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/storage"
 )
+
+// forgetful is a store that does not return the next objects.
+type forgetful struct {
+	storage.Store
+	lies int
+}
+
+func (s *forgetful) Get(ctx context.Context, key string) ([]byte, error) {
+	if s.lies--; s.lies >= 0 {
+		return nil, storage.ErrNotFound
+	}
+	return s.Store.Get(ctx, key)
+}
+
+// TestAttackForgetfulStore: one false answer that the store has no record lets no older record of the board count. A store that has lost its
+// record says so twice, and the board counts.
+func TestAttackForgetfulStore(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for _, lost := range []bool{false, true} {
+		var log strings.Builder
+		a, r := archiverOf(t, &now, &log)
+		store := &forgetful{a.cfg.Store, 1}
+		a.cfg.Store = store
+		cancelled := *r.rec
+		cancelled.Wanted, cancelled.Stored = manifest.WantCancel, 2
+		if must(t, board.Store(t.Context(), store, &cancelled)); lost {
+			store.lies = 2
+		}
+		older, err := board.Update(t.Context(), a.cfg.Board, r.id, func(c *manifest.Campaign) error {
+			c.Stored = 1
+			return nil
+		})
+		must(t, err)
+		if _, _, err := a.Reconcile(t.Context(), older); !errors.Is(err, errMissing) {
+			t.Errorf("lost %t: a first look: %v", lost, err)
+		}
+		got, _, err := a.Reconcile(t.Context(), older)
+		must(t, err)
+		if want := map[bool]manifest.Wanted{false: manifest.WantCancel, true: manifest.WantRun}[lost]; got.Wanted != want {
+			t.Errorf("lost %t: the campaign is to %s, want %s", lost, got.Wanted, want)
+		}
+	}
+}
 
 // TestWithRequests: a command that a user sends after a crash between the two writes of a change is kept, and executed once; a backup of the board,
 // which users have not written since, undoes nothing.

@@ -13,6 +13,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -53,6 +54,8 @@ const (
 	checkEvery = 1000
 	// noteLimit is how long a deletion waits for a leader that logs it.
 	noteLimit = 5 * time.Second
+	// secondLook is the pause before a record that the store calls missing is read again.
+	secondLook = 2 * time.Second
 )
 
 func (c *Cleaner) now() time.Time {
@@ -97,6 +100,18 @@ func (c *Cleaner) campaigns(ctx context.Context) (onBoard []*manifest.Campaign, 
 	return onBoard, others, errors.Join(append(skipped, err)...)
 }
 
+// load reads the stored record of a campaign. A missing record lets data go, so one answer of the store does not suffice.
+func (c *Cleaner) load(ctx context.Context, id string) (*manifest.Campaign, error) {
+	r, err := board.Load(ctx, c.Store, id)
+	if !errors.Is(err, storage.ErrNotFound) {
+		return r, err
+	}
+	if err := retry.Sleep(ctx, secondLook); err != nil {
+		return nil, err
+	}
+	return board.Load(ctx, c.Store, id)
+}
+
 // records reads the stored records of campaigns. It skips those whose error is one of skip.
 func (c *Cleaner) records(ctx context.Context, ids []string, skip ...error) ([]*manifest.Campaign, error) {
 	records := make([]*manifest.Campaign, len(ids))
@@ -104,7 +119,7 @@ func (c *Cleaner) records(ctx context.Context, ids []string, skip ...error) ([]*
 	group.SetLimit(removeParallel)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			records[i], err = board.Load(inner, c.Store, id)
+			records[i], err = c.load(inner, id)
 			if slices.ContainsFunc(skip, func(e error) bool { return errors.Is(err, e) }) {
 				return nil
 			}

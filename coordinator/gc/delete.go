@@ -81,7 +81,7 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 	if err := d.checkEnded(ctx); err != nil {
 		return err
 	}
-	d.record, err = board.Load(ctx, d.Store, d.id)
+	d.record, err = d.load(ctx, d.id)
 	switch {
 	case err != nil && !errors.Is(err, storage.ErrNotFound):
 		return err
