@@ -217,7 +217,12 @@ func TestRestoredLedger(t *testing.T) {
 		"follows":          {func(*shard.Window) {}, true},
 		"another campaign": {func(w *shard.Window) { w.Campaign = "other-12345678" }, false},
 		"another number":   {func(w *shard.Window) { w.Number++ }, false},
-		"another item":     {func(w *shard.Window) { w.Item = 1 }, false},
+		"another item": {func(w *shard.Window) {
+			w.Item = 1
+			for i := range w.Items {
+				w.Items[i].Index = 1 + i
+			}
+		}, false},
 	} {
 		const before = 17 // more than are read at a time
 		r := decidingRunner(t, &now, &strings.Builder{})
