@@ -127,7 +127,7 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 }
 
 // One false answer that a campaign has no record leaves no results, and the deletion is remembered.
-func TestDeleteAfterOneLie(t *testing.T) {
+func TestAttackOneLieOfDeletion(t *testing.T) {
 	t.Parallel()
 	tc, all, _ := sharing(t, t.TempDir())
 	c, err := board.Load(t.Context(), tc.store, all)
