@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,7 +17,10 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/job"
 	"ddiff/restore/method"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 	"ddiff/restore/solver"
 )
 
@@ -114,6 +118,28 @@ func TestProgressOfBatch(t *testing.T) {
 	}
 	if rt := job.RuntimeOf(e, tk.Plan, "v"); rt.Version != "v" || rt.Provider == "" {
 		t.Errorf("%+v", rt)
+	}
+}
+
+// The form of the network is chosen for a full batch.
+func TestPreflightChoosesForFullBatch(t *testing.T) {
+	rt := onnxtest.Runtime(t) // searches the cache
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	p, err := prior.Load("tiny.onnx", workertest.Share(t, 0.1))
+	must(t, err)
+	var log bytes.Buffer
+	e, err := restore.OpenEngine(t.Context(), rt, p, restore.Config{ChooseOn: onnxruntime.ProviderCPU}, slog.New(slog.NewTextHandler(&log, nil)))
+	must(t, err)
+	defer func() { must(t, e.Close()) }()
+	f := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: 2}, 1, nil, 0), tuner: tuner.New(slog.New(slog.DiscardHandler)), sample: []manifest.Item{sampleItem(t, e, 16, 16)}}
+	_, err = f.prior(t.Context())
+	must(t, err)
+	_, err = f.gradient(t.Context())
+	must(t, err)
+	_, err = f.shapes(t.Context())
+	must(t, err)
+	if got := log.String(); !strings.Contains(got, "form=exported batch=2 ") || strings.Contains(got, "batch=1 ") {
+		t.Errorf("log %s", got)
 	}
 }
 

@@ -183,7 +183,7 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 	for _, t := range p.tasks {
 		sizes := []int{1}
 		if n := p.tuner.Size(p.Campaign, t.workload(), p.Batch); n > 1 && !t.Plan.Divided() {
-			sizes = append(sizes, n)
+			sizes = []int{n, 1} // the form of the network is chosen for the first one
 		}
 		for _, n := range sizes {
 			if err := ctx.Err(); err != nil {

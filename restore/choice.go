@@ -94,15 +94,15 @@ func (e *Engine) Form(p Plan) prior.Form {
 	return e.cfg.Build.Form
 }
 
-// formFor is Form before a solver for batches of n. It chooses if need be.
-func (e *Engine) formFor(p Plan, n int) prior.Form {
+// formFor is Form before a solver for batches of n. It chooses if need be, and checks a stated form.
+func (e *Engine) formFor(p Plan, n int) (prior.Form, error) {
 	form, rt := e.Form(p), e.RuntimeFor(p)
-	w := e.workload(p)
-	if _, known := e.forms.Load(w); known || form != "" || e.cfg.ChooseOn != rt.Provider() || !e.divisible(p) {
-		return form
+	key := e.workload(p)
+	if _, known := e.forms.Load(key); known || rt.Divides() || !e.divisible(p) || form == "" && e.cfg.ChooseOn != rt.Provider() {
+		return form, nil
 	}
-	key := w
-	w.Images = n
+	w := key
+	w.Images, w.Form = n, form
 	c, err := e.prior.Choose(context.Background(), rt, w)
 	if err != nil {
 		e.logger.Warn("the choice of the form of the network is not stored", "prior", e.prior.File, "reason", err)
@@ -114,11 +114,16 @@ func (e *Engine) formFor(p Plan, n int) prior.Form {
 			e.logger.Info("timed a form of the network", "form", t.Form, "batch", n, "ms", t.Milliseconds, "chosen", t.Form == c.Form)
 		}
 	}
-	if form = c.Form; form == prior.Exported {
-		form = ""
+	if err := c.Err(w); err != nil {
+		return form, err
 	}
-	e.forms.Store(key, form)
-	return form
+	if form == "" && c.Form != prior.Exported {
+		form = c.Form
+	}
+	if !c.Undecided() {
+		e.forms.Store(key, form)
+	}
+	return form, nil
 }
 
 // workload returns what a plan's network computes, without the number of images.

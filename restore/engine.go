@@ -257,7 +257,9 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 	}
 	rt := e.RuntimeFor(p)
 	build := e.Build(p)
-	build.Form = e.formFor(p, n)
+	if build.Form, err = e.formFor(p, n); err != nil {
+		return nil, err
+	}
 	key = fmt.Sprintf("%s %d %s", rt.Provider(), n, key)
 	if err := e.solvers.rekey(key, func(s *solver.Solver) (bool, error) { return s.Reuse(rt, run, n, build) }); err != nil {
 		return nil, err

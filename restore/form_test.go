@@ -1,8 +1,10 @@
 package restore_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"ddiff/restore"
@@ -14,7 +16,7 @@ import (
 	"ddiff/restore/solver"
 )
 
-// An engine takes the chosen form on the provider for which it is configured; a stated form is not measured, and steps that
+// An engine takes the chosen form on the provider for which it is configured; a stated form is checked, once, and steps that
 // differentiate the network have it as exported.
 func TestEngineForms(t *testing.T) {
 	rt := onnxtest.Runtime(t)
@@ -49,11 +51,17 @@ func TestEngineForms(t *testing.T) {
 		t.Errorf("the stored choice: %q", got)
 	}
 	chosen.Build = solver.Build{Form: prior.TimeTables.WithGraph()}
-	if got := form(chosen, plan); got != "tables+graph" || len(files()) != 1 {
-		t.Errorf("a stated form: %q, stored %v", got, files())
+	for range 2 {
+		if got := form(chosen, plan); got != "tables+graph" || len(files()) != 2 {
+			t.Errorf("a stated form: %q, stored %v", got, files())
+		}
+	}
+	e := newEngine(t, rt, restore.Config{Build: solver.Build{Form: prior.ChannelsLast}})
+	if _, err := e.Solver(plan, 1); !errors.Is(err, prior.ErrForm) || !errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "NhwcConv") || len(files()) != 2 {
+		t.Errorf("a form that the device lacks: %v, stored %v", err, files())
 	}
 	plan.Solver = resolve(t, method.Request{Method: "dps", Preset: "ffhq", Task: plan.Task, Steps: 5})
-	if got := form(chosen, plan); got != "" || len(files()) != 1 {
+	if got := form(chosen, plan); got != "" || len(files()) != 2 {
 		t.Errorf("a gradient: %q, stored %v", got, files())
 	}
 }

@@ -96,6 +96,24 @@ func TestReplayBatch(t *testing.T) {
 	}
 }
 
+// TestReplayForm recomputes an image whose network had a stated form, which the report shows, in that form.
+func TestReplayForm(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "super_resolution", "--batch", "1", "--form", "tables")
+	if page, err := os.ReadFile(filepath.Join(out, "index.html")); err != nil || !strings.Contains(string(page), `"form":"tables"`) {
+		t.Errorf("the report has no form, %v", err)
+	}
+	for id, r := range wantItems(t, out, 1) {
+		if r.Runtime.Form != string(prior.TimeTables) {
+			t.Fatalf("the form is %q", r.Runtime.Form)
+		}
+		c, e := replay(t, 0, file(out, id, manifest.FileRestored), "--device", r.Runtime.Provider)
+		if c.verdict != "bit-equal" || e.stderr != "" { // a note would name another form
+			t.Errorf("%+v, stderr %q", c, e.stderr)
+		}
+	}
+}
+
 // TestReplayChanged replays changed images and changed passports.
 func TestReplayChanged(t *testing.T) {
 	t.Parallel()

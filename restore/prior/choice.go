@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 type Workload struct {
 	Images, Height, Width int
 	Precision             onnxruntime.Precision
+	// Form is the only one that is tried. Empty: all.
+	Form Form
 }
 
 // Choice is the form that a device computes fastest, and what was tried.
@@ -41,6 +44,25 @@ func (t *Trial) leave(err error) {
 	t.Left, t.memory = err.Error(), errors.Is(err, onnxruntime.ErrMemory)
 }
 
+func (c Choice) lacksMemory() bool {
+	return slices.ContainsFunc(c.Tried, func(t Trial) bool { return t.memory })
+}
+
+func (c Choice) failed() bool {
+	return len(c.Tried) > 0 && !slices.ContainsFunc(c.Tried, func(t Trial) bool { return t.Left == "" })
+}
+
+// Undecided reports whether no form passed for lack of memory, which a smaller batch may have.
+func (c Choice) Undecided() bool { return c.failed() && c.lacksMemory() }
+
+// Err returns ErrForm and onnxruntime.ErrFallback if the stated form of a workload failed, unless memory lacked, which its solver reports.
+func (c Choice) Err(w Workload) error {
+	if w.Form == "" || !c.failed() || c.lacksMemory() {
+		return nil
+	}
+	return fmt.Errorf("%w %s: %w: %s; use --form auto", ErrForm, w.Form, onnxruntime.ErrFallback, c.Tried[0].Left)
+}
+
 const (
 	// choiceLimit is the time after which a choice tries no further form.
 	choiceLimit = time.Minute
@@ -48,36 +70,42 @@ const (
 	choiceWorth = 0.95
 	// choiceCalls is the number of calls that must predict equal bits.
 	choiceCalls = 5
+	// choiceBytes is the size of the largest stored choice.
+	choiceBytes = 1 << 20
 )
 
 // errChoice: a choice takes longer than choiceLimit.
 var errChoice = fmt.Errorf("the choice takes more than %v", choiceLimit)
 
-// Choose returns the form for a workload on a device. The first time for a device, driver, version of the library, network and workload, it tries the
-// forms, see Try, and stores the choice in the user's cache, unless memory lacked.
+// Choose returns the form for a workload on a device. The first time for a device, driver, version of the library, program, network and workload, it tries
+// the forms, see Try, and stores the choice in the user's cache, unless memory lacked, or a stated form failed. With a choice, an error says why it is not stored.
 func (p *Prior) Choose(ctx context.Context, rt *onnxruntime.Runtime, w Workload) (Choice, error) {
 	p.choice.Lock()
 	defer p.choice.Unlock()
-	file, err := p.choiceFile(rt, w)
-	if err != nil {
-		return Choice{}, err
-	}
-	if c, ok := storedChoice(file); ok {
+	file, unknown := p.choiceFile(rt, w)
+	if c, ok := storedChoice(file); ok && unknown == nil {
 		return c, nil
 	}
 	c, err := p.Try(ctx, rt, w)
-	if err != nil || slices.ContainsFunc(c.Tried, func(t Trial) bool { return t.memory }) {
+	if err != nil || c.lacksMemory() || w.Form != "" && c.failed() {
 		return c, err
+	}
+	if unknown != nil {
+		return c, unknown
 	}
 	return storeChoice(file, c)
 }
 
 // Try checks each form against the prediction of the CPU provider in float32, with the bound of OpenVINO, requires equal bits of five calls, and times it; on a GPU, the
-// fastest once more with [Form.Graph]. It tries no form after a minute. Without one that passes, the network is computed as exported.
+// fastest once more with [Form.Graph]. Of several, it tries none after a minute. Without one that passes, the network is computed as exported.
 func (p *Prior) Try(ctx context.Context, rt *onnxruntime.Runtime, w Workload) (Choice, error) {
 	c := Choice{Form: Exported}
-	within, cancel := context.WithTimeoutCause(ctx, choiceLimit, errChoice)
-	defer cancel()
+	within := ctx
+	if w.Form == "" {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeoutCause(ctx, choiceLimit, errChoice)
+		defer cancel()
+	}
 	want, unknown := p.expected(within, rt, w)
 	best := 0.0
 	try := func(f Form) {
@@ -94,6 +122,10 @@ func (p *Prior) Try(ctx context.Context, rt *onnxruntime.Runtime, w Workload) (C
 		if t.Left == "" && (best == 0 || t.Milliseconds <= choiceWorth*best) {
 			c.Form, best = f, t.Milliseconds
 		}
+	}
+	if w.Form != "" {
+		try(w.Form)
+		return c, ctx.Err()
 	}
 	for _, f := range Rewritings() {
 		if f != HalfNorms || w.Precision == onnxruntime.FP16 {
@@ -205,12 +237,13 @@ func (p *Prior) choiceFile(rt *onnxruntime.Runtime, w Workload) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("find the choice of the network's form: %w", err)
 	}
-	key := fmt.Sprintln(rt.Hardware(), rt.Threads(), p.SHA256, w, Rewritings())
+	program, _ := debug.ReadBuildInfo() // another one may rewrite networks otherwise
+	key := fmt.Sprintln(rt.Hardware(), rt.Threads(), p.SHA256, w, Rewritings(), program)
 	return filepath.Join(user, "ddiff", "forms", regular.SHA256([]byte(key))[:24]+".json"), nil
 }
 
 func storedChoice(file string) (c Choice, ok bool) {
-	data, err := os.ReadFile(file)
+	data, err := regular.Read(file, choiceBytes)
 	if err != nil || json.Unmarshal(data, &c) != nil {
 		return c, false
 	}

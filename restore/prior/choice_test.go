@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ddiff/restore/onnx/onnxruntime"
@@ -61,6 +62,17 @@ func TestChoose(t *testing.T) {
 	must(t, os.WriteFile(files[0], []byte(`{"form": "best"}`), 0o600))
 	if c := choose(); len(c.Tried) != len(prior.Rewritings())-1 {
 		t.Errorf("a damaged choice is used: %+v", c)
+	}
+	must(t, os.Remove(files[0]))
+	must(t, syscall.Mkfifo(files[0], 0o600))
+	if c := choose(); len(c.Tried) != len(prior.Rewritings())-1 {
+		t.Errorf("a choice that is no file is used: %+v", c)
+	}
+	must(t, os.Remove(files[0]))
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "")
+	if c, err := p.Choose(t.Context(), rt, w); err == nil || len(c.Tried) != len(prior.Rewritings())-1 {
+		t.Errorf("without a cache: %+v, %v", c, err)
 	}
 }
 

@@ -81,6 +81,8 @@ type howView struct {
 	Seed     string        `json:"seed"`
 	// Precision is the one in which the item was computed.
 	Precision string `json:"precision,omitempty"`
+	// Form is that of the network; empty: as exported.
+	Form string `json:"form,omitempty"`
 }
 
 // NewListing returns a listing for at most limit of the items of the summary, an equal share of each row of its table, with the
@@ -161,7 +163,7 @@ func (l *Listing) add(e *entry.Entry) {
 		Task: e.Task, Label: l.labels[e.Task], Params: e.Params, Sigma: e.Sigma, Photons: e.Photons, Method: e.Method,
 		Settings: e.Settings, Prior: e.Prior, Preset: e.Preset, Variant: l.variants[c],
 	}))
-	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Cost, e.Provider, strconv.FormatUint(e.Seed, 10), e.Used}
+	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Cost, e.Provider, strconv.FormatUint(e.Seed, 10), e.Used, e.Form}
 	l.How = append(l.How, place(l.hows, &l.Hows, how, how))
 	if _, known := l.measurements[e.Target]; !known {
 		l.measurements[e.Target] = len(l.measurements)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ErrFallback: the provider does not support some nodes of a model. ONNX Runtime would silently run them on the
-// CPU.
-var ErrFallback = errors.New("nodes would run on the CPU")
+// ErrFallback: the device does not compute a model as the CPU does, or at all. ONNX Runtime would silently run nodes that the provider lacks on
+// the CPU.
+var ErrFallback = errors.New("the device does not compute the model")
 
 // guardKey is the setting that makes ONNX Runtime refuse such a session. It checks the nodes of the main graph only: a
 // Loop counts as a CPU node if the provider has no Loop, even if its body runs on the device.
@@ -19,6 +19,6 @@ func (r *Runtime) refuseFallback(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "fallback to CPU EP has been explicitly disabled") {
 		return err
 	}
-	return fmt.Errorf("make session: %w: %w: %s does not support all of them; use --device cpu",
+	return fmt.Errorf("make session: %w: %w: %s does not support all of its nodes; use --device cpu",
 		ErrRuntime, ErrFallback, r.Provider())
 }

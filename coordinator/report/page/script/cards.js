@@ -71,7 +71,7 @@ function settingsOf(row) {
     ["Settings", spaced(c.settings)], ["Prior", c.prior], ["Seed", how.seed], ["Run", String(items.run[row])],
     ...scored(row, false).map((m) => [m.title, `${decimals(scores[m.name][row], m.decimals)} ${m.unit ?? ""}`]),
     ["Residual", scores.residual[row] === null ? "" : `mean((y − A(x))²) − ${varianceOf(row)} = ${decimals(scores.residual[row], 4)}`],
-    ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${how.precision ? `, ${how.precision}` : ""}${work(how.cost)}`],
+    ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${how.precision ? `, ${how.precision}` : ""}${how.form ? `, form ${how.form}` : ""}${work(how.cost)}`],
     ["Warnings", spaced(items.warnings[row])], ["Item", items.id[row]],
   ]) {
     if (value !== "") list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
