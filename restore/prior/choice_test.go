@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -73,6 +74,32 @@ func TestChoose(t *testing.T) {
 	t.Setenv("HOME", "")
 	if c, err := p.Choose(t.Context(), rt, w); err == nil || len(c.Tried) != len(prior.Rewritings())-1 {
 		t.Errorf("without a cache: %+v, %v", c, err)
+	}
+}
+
+// Engines of several devices share a prior: their choices are one.
+func TestChooseTogether(t *testing.T) {
+	rt := onnxtest.Runtime(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	p, err := prior.Open(prior.Bundled)
+	must(t, err)
+	w := prior.Workload{Images: 1, Height: 16, Width: 16, Precision: onnxruntime.FP32}
+	var chosen [3]prior.Choice
+	var together sync.WaitGroup
+	for i := range chosen {
+		together.Go(func() {
+			var err error
+			if chosen[i], err = p.Choose(t.Context(), rt, w); err != nil {
+				t.Error(err)
+			}
+			if _, err := p.InForm(rt, prior.TimeTables); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	together.Wait()
+	if chosen[0].Form != chosen[1].Form || chosen[0].Form != chosen[2].Form {
+		t.Errorf("chosen %+v", chosen)
 	}
 }
 
