@@ -5,5 +5,5 @@ mkdir -p "$WORK" "$OUT"
 for part in python program; do
 	[ -d "$WORK/$part" ] || "$PYTHON" -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$bundle/$part.tar.xz" "$WORK/$part"
 done
-libraries=$("$PYTHON" -c 'import glob, site; print(":".join(g for s in site.getsitepackages() for g in glob.glob(s + "/nvidia/*/lib")))')
-export LD_LIBRARY_PATH=$libraries:${LD_LIBRARY_PATH:-} PYTHONPATH=$WORK/python PYTHONUNBUFFERED=1
+libraries=$("$PYTHON" -c 'import glob, sys; print(":".join(g for s in sys.path for g in glob.glob(s + "/nvidia/*/lib")))')
+export LD_LIBRARY_PATH=$libraries:${LD_LIBRARY_PATH:-} PYTHONPATH=$WORK/python${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1

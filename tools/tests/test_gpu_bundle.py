@@ -68,6 +68,23 @@ def test_check_runs_doctor_and_bench(program: str, tmp_path: Path) -> None:
     assert re.search(r"super_resolution.* 2 ", (tmp_path / "out/bench.log").read_text())
 
 
+def test_check_goes_on_after_a_precision_that_fails(program: str, tmp_path: Path) -> None:
+    runtime = subprocess.run([program, "runtime", "where"], capture_output=True, text=True, check=True).stdout.strip()
+    env = {**bundle(tmp_path, program), "DDIFF_ONNXRUNTIME": runtime, "PRECISIONS": "float8 float32"}
+    ended = subprocess.run(["bash", tmp_path / "check.sh"], env=env, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert re.search(r"super_resolution.* 2 ", (tmp_path / "out/bench.log").read_text())
+
+
+def test_libraries_are_found_wherever_python_imports_from(program: str, tmp_path: Path) -> None:
+    libraries = tmp_path / "packages/nvidia/cu13/lib"
+    libraries.mkdir(parents=True)
+    env = {**bundle(tmp_path, program), "PYTHONPATH": str(tmp_path / "packages")}
+    script = f'. {tmp_path}/common.sh; echo "$LD_LIBRARY_PATH"; echo "$PYTHONPATH"'
+    found, imports = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert str(libraries) in found.split(":") and str(tmp_path / "packages") in imports.split(":")
+
+
 def test_network_compares_with_pytorch(program: str, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="make gpu-bundle-test installs it")
     env = bundle(tmp_path, program)
