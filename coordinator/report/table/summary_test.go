@@ -121,7 +121,7 @@ func TestNotesNameTheNoiseLevel(t *testing.T) {
 			func(r *manifest.Result) { r.Metrics = manifest.Metrics{"residual": 0.01} }))
 	}
 	text := tableText(t, summaryOf(t, results, selection.First), table.FormatText)
-	reporttest.Contains(t, text, "hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1")
+	reporttest.Contains(t, text, "hdr, σ 0.02, ddiff: baseline of 1, PSNR of 1", "hdr, σ 0.1, ddiff: baseline of 1, PSNR of 1")
 }
 
 func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
