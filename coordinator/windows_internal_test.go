@@ -97,7 +97,12 @@ func TestStoreWindowThatDoesNotFollow(t *testing.T) {
 	for name, change := range map[string]func(w *shard.Window){
 		"campaign": func(w *shard.Window) { w.Campaign = "other-12345678" },
 		"number":   func(w *shard.Window) { w.Number = 1 },
-		"item":     func(w *shard.Window) { w.Item = 1 },
+		"item": func(w *shard.Window) {
+			w.Item = 1
+			for i := range w.Items {
+				w.Items[i].Index++
+			}
+		},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{})
 		other := windowOf(r, 0, 0, 2)

@@ -40,7 +40,7 @@ type Passport struct {
 	Data map[string]string `json:"data"`
 
 	// The other fields are those of [item.Result].
-	Metrics   item.Metrics      `json:"metrics"`
+	Metrics   item.Metrics      `json:"metrics,omitempty"`
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
 	Warnings  []item.Warning    `json:"warnings,omitempty"`
 	Batch     int               `json:"batch,omitempty"`
