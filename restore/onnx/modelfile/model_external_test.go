@@ -16,9 +16,9 @@ func TestReadModelRefusesOtherFiles(t *testing.T) {
 		ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: "../../etc/passwd"}},
 	}
 	node := func(a *onnxpb.AttributeProto) *onnxpb.GraphProto {
-		return &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{{OpType: "If", Attribute: []*onnxpb.AttributeProto{a}}}}
+		return &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{{OpType: "If", Output: []string{"y"}, Attribute: []*onnxpb.AttributeProto{a}}}}
 	}
-	inner := &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{{OpType: "Identity"}}, Initializer: []*onnxpb.TensorProto{elsewhere}}
+	inner := &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{{OpType: "Identity", Input: []string{"w"}, Output: []string{"y"}}}, Initializer: []*onnxpb.TensorProto{elsewhere}}
 	for name, g := range map[string]*onnxpb.GraphProto{
 		"initializer":       inner,
 		"attribute":         node(&onnxpb.AttributeProto{Name: "value", T: elsewhere}),
