@@ -22,11 +22,11 @@ type tuned struct {
 		Task, Method string
 		Cells        int
 		Chosen       []string
-		PSNR         statistic.Estimate
+		Metrics      map[string]statistic.Estimate
 		Images       []struct {
 			Name, SHA256, Settings string
 			Fold                   int
-			PSNR                   float64
+			Metrics                manifest.Metrics
 		}
 	}
 	Stopped, NotRun int
@@ -75,7 +75,7 @@ func TestTune(t *testing.T) {
 		if test.Method != race.Method || test.Cells != 3 || !slices.Equal(test.Chosen, []string{race.Chosen}) || strings.Contains(race.Chosen, "gamma0=0.001;") {
 			t.Errorf("test %+v of the race that chose %s", test, race.Chosen)
 		}
-		if len(test.Images) != 1 || test.Images[0].Name != "coffee" || test.Images[0].PSNR != test.PSNR.Mean {
+		if len(test.Images) != 1 || test.Images[0].Name != "coffee" || test.Images[0].Metrics["psnr"] == 0 || test.Images[0].Metrics["psnr"] != test.Metrics["psnr"].Mean {
 			t.Errorf("test images %+v, want coffee alone", test.Images)
 		}
 		// The means of the record are those of the stored results.
@@ -209,7 +209,7 @@ func TestTuneByFolds(t *testing.T) {
 	wantCode(t, ran, 3) // broken.png
 	wantMessage(t, ran, "failed:", "broken")
 	got := parseTuned(t, ran.stdout)
-	if len(got.Folds) != 2 || len(got.Tests) != 1 || len(got.Tests[0].Chosen) != 2 || got.Tests[0].PSNR.N != 6 {
+	if len(got.Folds) != 2 || len(got.Tests) != 1 || len(got.Tests[0].Chosen) != 2 || got.Tests[0].Metrics["psnr"].N != 6 {
 		t.Fatalf("%d folds, tests %+v", len(got.Folds), got.Tests)
 	}
 	seen := map[string]bool{}
@@ -219,14 +219,14 @@ func TestTuneByFolds(t *testing.T) {
 			t.Errorf("%s is a test image twice", img.Name)
 		}
 		seen[img.SHA256] = true
-		values = append(values, img.PSNR)
+		values = append(values, img.Metrics["psnr"])
 		fold := got.Folds[img.Fold-1]
 		if slices.ContainsFunc(fold.Tune, func(i tune.Image) bool { return i.SHA256 == img.SHA256 }) || img.Settings != fold.Races[0].Chosen {
 			t.Errorf("the settings %s of %s were chosen with it, or by another fold", img.Settings, img.Name)
 		}
 	}
-	if want := statistic.Mean(values); !(abs(want.Mean-got.Tests[0].PSNR.Mean) <= 1e-12) || !(abs(*want.HalfWidth-*got.Tests[0].PSNR.HalfWidth) <= 1e-12) {
-		t.Errorf("PSNR %+v, want %+v", got.Tests[0].PSNR, want)
+	if want := statistic.Mean(values); !(abs(want.Mean-got.Tests[0].Metrics["psnr"].Mean) <= 1e-12) || !(abs(*want.HalfWidth-*got.Tests[0].Metrics["psnr"].HalfWidth) <= 1e-12) {
+		t.Errorf("PSNR %+v, want %+v", got.Tests[0].Metrics["psnr"], want)
 	}
 	if !slices.Equal(got.Campaigns, []string{"tuned-1.yaml", "tuned-2.yaml"}) {
 		t.Errorf("campaigns %v", got.Campaigns)
