@@ -159,22 +159,28 @@ func TestS3CreateRaceWithLostAnswers(t *testing.T) {
 	group.Wait()
 	p.set(pass)
 	for k := range keys {
-		winner := -1
-		for c, err := range winners[k] {
-			switch {
-			case err == nil && winner >= 0:
-				t.Fatalf("key %d: creators %d and %d both succeeded", k, winner, c)
-			case err == nil:
-				winner = c
-			case !errors.Is(err, storage.ErrExists):
-				t.Fatalf("key %d: creator %d: %v", k, c, err)
-			}
-		}
-		if winner < 0 {
-			t.Fatalf("key %d: no creator succeeded", k)
-		}
-		wantGet(t, s, fmt.Sprintf("k%d", k), fmt.Appendf(nil, "creator %d", winner))
+		wantOneCreator(t, s, fmt.Sprintf("k%d", k), winners[k][:])
 	}
+}
+
+// wantOneCreator checks that one of racing creators of "creator N" succeeded, and that its bytes are stored.
+func wantOneCreator(t *testing.T, s storage.Store, key string, results []error) {
+	t.Helper()
+	winner := -1
+	for c, err := range results {
+		switch {
+		case err == nil && winner >= 0:
+			t.Fatalf("%s: creators %d and %d both succeeded", key, winner, c)
+		case err == nil:
+			winner = c
+		case !errors.Is(err, storage.ErrExists):
+			t.Fatalf("%s: creator %d: %v", key, c, err)
+		}
+	}
+	if winner < 0 {
+		t.Fatalf("%s: no creator succeeded", key)
+	}
+	wantGet(t, s, key, fmt.Appendf(nil, "creator %d", winner))
 }
 
 func TestS3RetriesUntilAvailable(t *testing.T) {

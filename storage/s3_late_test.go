@@ -3,7 +3,6 @@ package storage_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -113,20 +112,6 @@ func TestAttackLateAnswers(t *testing.T) {
 		}
 		group.Wait()
 		sent.Wait()
-		winner := -1
-		for c, err := range results {
-			switch {
-			case err == nil && winner >= 0:
-				t.Fatalf("round %d: creators %d and %d both succeeded", round, winner, c)
-			case err == nil:
-				winner = c
-			case !errors.Is(err, storage.ErrExists):
-				t.Fatalf("round %d: creator %d: %v", round, c, err)
-			}
-		}
-		if winner < 0 {
-			t.Fatalf("round %d: no creator succeeded", round)
-		}
-		wantGet(t, s, key, fmt.Appendf(nil, "creator %d", winner))
+		wantOneCreator(t, s, key, results[:])
 	}
 }
