@@ -266,19 +266,7 @@ func storeChoice(file string, c Choice) (Choice, error) {
 	if other, ok := storedChoice(file); ok {
 		return other, nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), "choice-")
-	if err != nil {
-		return failed(err)
-	}
-	_, err = f.Write(data)
-	if err2 := f.Close(); err == nil {
-		err = err2
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the error is the one before
+	if err := regular.Replace(file, data, 0o644); err != nil {
 		return failed(err)
 	}
 	return c, nil
