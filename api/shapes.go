@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Campaigns is the list of campaigns, in the order of their submission.
@@ -71,10 +72,10 @@ type Controlled struct {
 // Retry selects the items of a retry: by their final states, with a reason that contains Where; or Items, identities of failed or dead items or
 // their beginnings; or those that are missing from the store.
 type Retry struct {
-	Outcomes []manifest.Outcome `json:"outcomes,omitempty" enum:"failed,dead"`
-	Where    string             `json:"where,omitempty"`
-	Items    []string           `json:"items,omitempty"`
-	Missing  bool               `json:"missing,omitempty"`
+	Outcomes []item.Outcome `json:"outcomes,omitempty" enum:"failed,dead"`
+	Where    string         `json:"where,omitempty"`
+	Items    []string       `json:"items,omitempty"`
+	Missing  bool           `json:"missing,omitempty"`
 }
 
 // Retried is the answer to a retry.
@@ -181,8 +182,8 @@ type Item struct {
 type ItemDetail struct {
 	Item
 	// Settings is the work item: sources, sizes, parameters, the method's settings, digests.
-	Settings manifest.Item `json:"settings"`
-	// Result is result.json of a done item, see manifest.Result.
+	Settings item.Item `json:"settings"`
+	// Result is result.json of a done item, see item.Result.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Files are those in the item's folder, in the order of their names.
 	Files []File `json:"files"`

@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -157,7 +158,7 @@ func TestArchiveWalk(t *testing.T) {
 func TestFailuresOfCanarySurviveArchive(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 2)
-	tc.set(func(manifest.Item, int) error { return errors.New("no light") })
+	tc.set(func(item.Item, int) error { return errors.New("no light") })
 	id := tc.submit("reasons", 2)
 	stop := tc.lead()
 	idle := tc.work(id)

@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // leadArchiving starts a leader that archives campaigns at once, and that commands find.
@@ -46,7 +47,7 @@ func (tc *testCluster) awaitArchived(id string) {
 }
 
 // mixed makes one item fail and one item dead.
-func mixed(it manifest.Item, _ int) error {
+func mixed(it item.Item, _ int) error {
 	switch {
 	case it.Name == "image000" && it.Task == "hdr":
 		return errors.New("no light")
@@ -86,7 +87,7 @@ func (tc *testCluster) checkRecalled(id string) {
 	}
 	tc.work(id)
 	a, err := tc.command(id, manifest.Command{
-		Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead},
+		Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead},
 	})
 	must(tc.t, err)
 	if a.Items != 2 {
@@ -298,7 +299,7 @@ func TestArchiveNow(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
 	hold := make(chan struct{})
-	tc.set(func(manifest.Item, int) error {
+	tc.set(func(item.Item, int) error {
 		<-hold
 		return nil
 	})

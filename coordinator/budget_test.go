@@ -8,6 +8,7 @@ import (
 	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // submitWith submits a campaign with a budget.
@@ -74,7 +75,7 @@ func TestBudgetCountsRetries(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	tc.seconds = 4
-	tc.set(func(manifest.Item, int) error { return errDead })
+	tc.set(func(item.Item, int) error { return errDead })
 	id := tc.submitWith("retries", "", manifest.Budget{Seconds: 8})
 	stop := tc.lead()
 	tc.work(id)
@@ -84,7 +85,7 @@ func TestBudgetCountsRetries(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "has finished") {
 		t.Errorf("the budget of a finished campaign was changed: %v", err)
 	}
-	_, err = board.Command(t.Context(), tc.board, id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}})
+	_, err = board.Command(t.Context(), tc.board, id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeDead}})
 	must(t, err)
 	tc.awaitReason(id, "8 of 8 device-seconds")
 	_, err = board.SetBudget(t.Context(), tc.board, id, manifest.Budget{Seconds: 16})

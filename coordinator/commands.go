@@ -11,6 +11,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // maxAnswers is the number of answers that a record keeps.
@@ -146,7 +147,7 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 				choose(it.ID)
 			}
 		}
-		if !slices.ContainsFunc(w.Failed, func(f manifest.Result) bool { return match(f.Item.ID) }) {
+		if !slices.ContainsFunc(w.Failed, func(f item.Result) bool { return match(f.Item.ID) }) {
 			return nil
 		}
 		fresh, err := r.rebuildWindow(ctx, w, match)
@@ -180,7 +181,7 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 
 // rebuildWindow makes the chosen items of a window that could not be read again, from the current dataset, and replaces the
 // stored window. All other items and failures of the window stay. It returns the chosen items that can be read now.
-func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match func(id string) bool) (readable []manifest.Item, err error) {
+func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match func(id string) bool) (readable []item.Item, err error) {
 	r.reader.stop() // one goroutine at a time may use the sharder
 	fresh, err := r.reader.sharder.Again(ctx, old)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 func (tc *testCluster) want(id string, w manifest.Wanted) {
@@ -66,7 +67,7 @@ func TestRetryWhileRunning(t *testing.T) {
 	tc := newTestCluster(t, 4)
 	hold := make(chan struct{})
 	var tries atomic.Int32
-	tc.set(func(it manifest.Item, _ int) error {
+	tc.set(func(it item.Item, _ int) error {
 		if it.Name == "image000" && it.Task == "hdr" {
 			if tries.Add(1) == 1 {
 				return errDead
@@ -86,7 +87,7 @@ func TestRetryWhileRunning(t *testing.T) {
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}})
+			a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeDead}})
 			if items.Add(int32(a.Items)); err != nil {
 				t.Error(err)
 			}
@@ -137,7 +138,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 4)
 	must(t, os.WriteFile(filepath.Join(tc.dir, "later.png"), []byte("not yet an image"), 0o644))
-	tc.set(func(it manifest.Item, _ int) error {
+	tc.set(func(it item.Item, _ int) error {
 		switch {
 		case it.Name == "image000":
 			return errors.New("disk on fire")
@@ -155,7 +156,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	}
 	tc.set(nil)
 
-	a, err := tc.command(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}, Where: "on fire"})
+	a, err := tc.command(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}, Where: "on fire"})
 	must(t, err)
 	if a.Items != 2 {
 		t.Errorf("%d items are tried again, want 2", a.Items)
@@ -167,7 +168,7 @@ func TestRetryMatchingItems(t *testing.T) {
 		t.Errorf("the same command again: %+v, %v", again, err)
 	}
 
-	a, err = tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}})
+	a, err = tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeDead}})
 	must(t, err)
 	if a.Items != 1 {
 		t.Errorf("%d dead items are tried again, want 1", a.Items)
@@ -177,7 +178,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	})
 
 	tc.image("later", 99)
-	a, err = tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}})
+	a, err = tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
 	must(t, err)
 	if a.Items != 2 {
 		t.Errorf("%d items of the mended row are tried, want 2", a.Items)
@@ -188,7 +189,7 @@ func TestRetryMatchingItems(t *testing.T) {
 
 	// The answer to thousands of items that have not failed is short: the record keeps it.
 	_, err = tc.command(id, manifest.Command{
-		Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead},
+		Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead},
 		Items: slices.Repeat([]string{strings.Repeat("0", 64)}, 1000),
 	})
 	if err == nil || !strings.HasSuffix(err.Error(), " and 997 more") || len(err.Error()) > 400 {
@@ -217,7 +218,7 @@ func TestRetryOfUnreadableItem(t *testing.T) {
 	tc.image("last", 99)
 	w, err := shard.Read(t.Context(), tc.store, shard.Key(id, 0))
 	must(t, err)
-	retry := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}}
+	retry := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead}}
 	for i, f := range w.Failed {
 		retry.Items = []string{f.Item.ID}
 		if a, err := tc.command(id, retry); err != nil || a.Items != 1 {

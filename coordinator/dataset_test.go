@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -54,7 +55,7 @@ func (tc *testCluster) windows(campaign string) (out []*shard.Window) {
 }
 
 // abandonAll makes workers answer the preflight and abandon all items.
-func (tc *testCluster) abandonAll() { tc.set(func(manifest.Item, int) error { return errHang }) }
+func (tc *testCluster) abandonAll() { tc.set(func(item.Item, int) error { return errHang }) }
 
 // TestDatasetChangesBetweenLeaders removes a row of the first window after the first leader has ended. The campaign has
 // every row once, and its status describes the change.

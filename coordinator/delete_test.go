@@ -17,6 +17,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -87,7 +88,7 @@ func keysOf(t *testing.T, s storage.Store, text string) []string {
 	return keys
 }
 
-func resultKeys(t *testing.T, s storage.Store) []string { return keysOf(t, s, "/"+manifest.FileResult) }
+func resultKeys(t *testing.T, s storage.Store) []string { return keysOf(t, s, "/"+item.FileResult) }
 
 func TestDeleteKeepsSharedResults(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/coordinator/gc"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -31,10 +32,10 @@ func newFailureList(store storage.Store, campaign string) *failureList {
 }
 
 // watch yields the results and lists the failed and dead ones.
-func (l *failureList) watch(ctx context.Context, results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func (l *failureList) watch(ctx context.Context, results iter.Seq2[item.Result, error]) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		for r, err := range results {
-			if err == nil && r.Outcome != manifest.OutcomeDone && l.err == nil {
+			if err == nil && r.Outcome != item.OutcomeDone && l.err == nil {
 				l.err = l.add(ctx, r)
 			}
 			if !yield(r, err) {
@@ -44,7 +45,7 @@ func (l *failureList) watch(ctx context.Context, results iter.Seq2[manifest.Resu
 	}
 }
 
-func (l *failureList) add(ctx context.Context, r manifest.Result) error {
+func (l *failureList) add(ctx context.Context, r item.Result) error {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode the failure of item %s: %w", r.Item.Name, err)

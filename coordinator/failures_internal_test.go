@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Failures are listed in files of 5000 lines; files of an earlier report go, and results that are done are left out. The lists of other
@@ -25,14 +26,14 @@ func TestFailureList(t *testing.T) {
 		}
 		l := newFailureList(store, "c")
 		seen, problems := 0, 0
-		for _, err := range l.watch(t.Context(), func(yield func(manifest.Result, error) bool) {
+		for _, err := range l.watch(t.Context(), func(yield func(item.Result, error) bool) {
 			for i := range 2 * n {
-				outcome := []manifest.Outcome{manifest.OutcomeDone, manifest.OutcomeFailed}[i%2]
-				if !yield(manifest.Result{Outcome: outcome}, nil) {
+				outcome := []item.Outcome{item.OutcomeDone, item.OutcomeFailed}[i%2]
+				if !yield(item.Result{Outcome: outcome}, nil) {
 					return
 				}
 			}
-			yield(manifest.Result{Outcome: manifest.OutcomeFailed}, errors.New("no store"))
+			yield(item.Result{Outcome: item.OutcomeFailed}, errors.New("no store"))
 		}) {
 			seen++
 			if err != nil {
@@ -75,9 +76,9 @@ func TestFailureListWithoutStore(t *testing.T) {
 	}
 	l := newFailureList(store, "c")
 	seen := 0
-	for _, err := range l.watch(t.Context(), func(yield func(manifest.Result, error) bool) {
+	for _, err := range l.watch(t.Context(), func(yield func(item.Result, error) bool) {
 		for range failuresPerFile + 1 {
-			if !yield(manifest.Result{}, nil) {
+			if !yield(item.Result{}, nil) {
 				return
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -85,7 +86,7 @@ func TestCollect(t *testing.T) {
 func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
-	item := manifest.ItemKey(strings.Repeat("0", 64), manifest.FileResult)
+	item := item.Key(strings.Repeat("0", 64), item.FileResult)
 	var nested []string
 	for _, folder := range []string{"checkpoints", "probes", "logs/gone-12345678", "logs", "failures/" + all, "logs/" + part, "scores", "tuning", "sheets", "figures"} {
 		for _, key := range []string{item, "figures/pairs_hdr.csv", "index.html"} {

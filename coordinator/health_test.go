@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -67,7 +68,7 @@ func (tc *testCluster) stand(name string) *candidate {
 // slowCampaign submits a campaign whose items wait for the returned function.
 func (tc *testCluster) slowCampaign(name string) (id string, finish func()) {
 	gate := make(chan struct{})
-	tc.set(func(manifest.Item, int) error {
+	tc.set(func(item.Item, int) error {
 		<-gate
 		return nil
 	})

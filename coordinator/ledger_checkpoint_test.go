@@ -11,6 +11,7 @@ import (
 	"ddiff/coordinator"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // parts returns the keys of the stored parts of outcomes.
@@ -28,7 +29,7 @@ func (tc *testCluster) parts(id string) []string {
 func folding(c *coordinator.Config) { c.Fold = 8 }
 
 // failSome fails each item of one task and buries some of another.
-func failSome(it manifest.Item, _ int) error {
+func failSome(it item.Item, _ int) error {
 	switch {
 	case it.Task == "hdr" && strings.HasPrefix(it.Name, "image00"):
 		return errors.New("cannot read")
@@ -43,7 +44,7 @@ func failSome(it manifest.Item, _ int) error {
 func (tc *testCluster) halfway(name string) (string, manifest.Counts) {
 	tc.t.Helper()
 	gate := make(chan struct{}, 100)
-	tc.set(func(it manifest.Item, n int) error {
+	tc.set(func(it item.Item, n int) error {
 		<-gate
 		return failSome(it, n)
 	})
@@ -129,7 +130,7 @@ func TestOutcomesMoveToTheStore(t *testing.T) {
 	}
 	// Retried items have outcomes of an earlier round in the parts. A new leader ignores them.
 	tc.set(nil)
-	if a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}}); err != nil || a.Items != 10 {
+	if a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}}); err != nil || a.Items != 10 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 40, Done: 20, Dead: 20}) {

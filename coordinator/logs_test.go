@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // Logs of many attempts come in several answers, in the order of their ends. Damaged and huge objects are left out.
@@ -35,7 +36,7 @@ func TestLogs(t *testing.T) {
 	}
 	put(all, strings.Repeat("f", 64)+".1.damaged.json", []byte("{"))
 	put(all, strings.Repeat("f", 64)+".1.huge.json", append([]byte(`{"id":"huge"}`), make([]byte, 2<<20)...))
-	put(all, "inner/"+manifest.ItemKey(strings.Repeat("0", 64), manifest.FileResult), []byte(`{"id":"inner"}`)) // of another output
+	put(all, "inner/"+item.Key(strings.Repeat("0", 64), item.FileResult), []byte(`{"id":"inner"}`)) // of another output
 	tc.leadArchiving(time.Hour, unchanged)
 
 	got, more, err := archive.Logs(t.Context(), tc.board, all, "")
@@ -56,7 +57,7 @@ func TestLogs(t *testing.T) {
 	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
 	done, _, err := archive.Logs(t.Context(), tc.board, part, restored[:16])
 	must(t, err)
-	if len(done) != 1 || done[0].ID != restored || done[0].Outcome != string(manifest.OutcomeDone) {
+	if len(done) != 1 || done[0].ID != restored || done[0].Outcome != string(item.OutcomeDone) {
 		t.Errorf("a restored item: %+v", done)
 	}
 	if none, _, err := archive.Logs(t.Context(), tc.board, part, ""); err != nil || len(none) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestFinishNeedsStoredResults runs a campaign with a worker that stores its results elsewhere. The campaign does not
@@ -58,7 +59,7 @@ func TestFinishAfterForgedOutcomes(t *testing.T) {
 				must(t, tc.restore(t.Context(), l, id))
 				continue
 			}
-			data, err := json.Marshal(manifest.Event{Outcome: manifest.OutcomeDone})
+			data, err := json.Marshal(item.Event{Outcome: item.OutcomeDone})
 			must(t, err)
 			must(t, w.PublishResult(t.Context(), l.ID(), l.Round(), data))
 		}
@@ -78,7 +79,7 @@ func TestCancelCountsStoredResults(t *testing.T) {
 	id := tc.submit("cancelled", 0)
 	hang := make(chan struct{})
 	n := 0
-	tc.set(func(manifest.Item, int) error {
+	tc.set(func(item.Item, int) error {
 		if n++; n > 2 {
 			<-hang
 		}

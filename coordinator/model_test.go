@@ -17,6 +17,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // modelWalks is the number of walks of the normal test suite, DDIFF_MODEL_WALKS that of `make model`. Each walk has about
@@ -109,14 +110,14 @@ func (w *walk) retry(rt *rapid.T) {
 	c := manifest.Command{Verb: manifest.CommandRetry}
 	switch rapid.IntRange(0, 3).Draw(rt, "selection") {
 	case 0:
-		c.Outcomes = []manifest.Outcome{manifest.OutcomeFailed}
+		c.Outcomes = []item.Outcome{item.OutcomeFailed}
 	case 1:
-		c.Outcomes = []manifest.Outcome{manifest.OutcomeDead}
+		c.Outcomes = []item.Outcome{item.OutcomeDead}
 	case 2:
-		c.Outcomes = []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+		c.Outcomes = []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 		c.Where = "fire"
 	case 3:
-		c.Outcomes = []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+		c.Outcomes = []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 		c.Items = rapid.SliceOfN(rapid.SampledFrom(strings.Split("0123456789abcdef", "")), 1, 8).Draw(rt, "beginnings")
 	}
 	w.send(c)
@@ -201,7 +202,7 @@ func (w *walk) finish() {
 		w.want(manifest.WantRun)
 		w.settle()
 	}
-	w.send(manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}})
+	w.send(manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead}})
 	w.settle()
 	w.send(manifest.Command{Verb: manifest.CommandReconcile})
 	w.settle()
@@ -240,7 +241,7 @@ func (w *walk) arm(rt *rapid.T) {
 // verbWithFault sends a verb to a leader that has a fault soon, and lets time pass.
 func (w *walk) verbWithFault(rt *rapid.T) {
 	w.arm(rt)
-	both := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+	both := []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 	switch rapid.IntRange(0, 7).Draw(rt, "verb") {
 	case 0:
 		w.want(manifest.WantPause)
@@ -261,7 +262,7 @@ func (w *walk) verbWithFault(rt *rapid.T) {
 // changeOutcomes draws the outcome of the next attempts at each item, and that of the preflight.
 func (w *walk) changeOutcomes(rt *rapid.T) {
 	kinds := rapid.SliceOfN(rapid.IntRange(0, 3), 4, 4).Draw(rt, "outcomes")
-	w.setOutcomes(func(it manifest.Item) error {
+	w.setOutcomes(func(it item.Item) error {
 		switch kinds[it.Index%len(kinds)] {
 		case 0:
 			return errFire

@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 var errFire = errors.New("disk on fire")
@@ -65,7 +66,7 @@ type walk struct {
 	idle      func() // stops the worker; nil without one
 
 	mu      sync.Mutex
-	outcome func(it manifest.Item) error
+	outcome func(it item.Item) error
 	sound   bool // the preflight passes
 }
 
@@ -229,7 +230,7 @@ func (w *walk) heal() {
 func (w *walk) loseResult() {
 	for info, err := range w.tc.store.List(w.ctx, w.id+"/items/") {
 		w.must(err)
-		if strings.HasSuffix(info.Key, "/"+manifest.FileResult) {
+		if strings.HasSuffix(info.Key, "/"+item.FileResult) {
 			w.must(w.tc.store.Delete(w.ctx, info.Key))
 			w.send(manifest.Command{Verb: manifest.CommandReconcile})
 			return
@@ -249,7 +250,7 @@ func (w *walk) repair() {
 	w.must(writeImage(w.dir, "c", 3))
 }
 
-func (w *walk) setOutcomes(outcome func(it manifest.Item) error) {
+func (w *walk) setOutcomes(outcome func(it item.Item) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.outcome, w.sound = outcome, true
@@ -317,7 +318,7 @@ func (w *walk) restore(ctx context.Context, l *queue.Lease) error {
 		worker.check = manifest.Checked{Failed: "memory", Reason: "too little"}
 	}
 	if outcome := w.outcome; outcome != nil {
-		worker.outcome = func(it manifest.Item, _ int) error { return outcome(it) }
+		worker.outcome = func(it item.Item, _ int) error { return outcome(it) }
 	}
 	w.mu.Unlock()
 	return worker.restore(ctx, l, w.id)

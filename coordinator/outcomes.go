@@ -10,6 +10,7 @@ import (
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // event is an outcome from the result stream, or the error that ended the stream.
@@ -101,7 +102,7 @@ func (r *runner) settleEvent(e queue.Result) {
 		r.noteFault(e.Payload)
 		return
 	}
-	var res manifest.Result
+	var res item.Result
 	if err := r.decodeOutcome(e.Payload, &res); err != nil {
 		r.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
 		return
@@ -119,18 +120,18 @@ func (r *runner) settleEvent(e queue.Result) {
 	now := r.s.cfg.Now()
 	r.pace.add(now, now.Add(-e.Age), n) // the worker's clock may be another one
 	r.progress = now
-	if res.Outcome != manifest.OutcomeDone {
+	if res.Outcome != item.OutcomeDone {
 		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
 	}
 	r.itemSettled(res, false)
 }
 
 // decodeOutcome reads the payload of a result event. Only a Run gets and needs more than the outcome itself.
-func (r *runner) decodeOutcome(payload []byte, res *manifest.Result) error {
+func (r *runner) decodeOutcome(payload []byte, res *item.Result) error {
 	if r.s.cfg.run != nil {
 		return json.Unmarshal(payload, res)
 	}
-	var outcome manifest.Event
+	var outcome item.Event
 	err := json.Unmarshal(payload, &outcome)
 	res.Outcome, res.Reason, res.Finished, res.Seconds = outcome.Outcome, outcome.Reason, outcome.Finished, outcome.Seconds
 	return err

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // onRecord changes the record on the board as a user or another leader does.
@@ -53,7 +54,7 @@ func TestEndOfCampaign(t *testing.T) {
 			onRecord(t, r, tt.meantime)
 		}
 		for _, it := range items(0, 4) {
-			putResult(t, r, it, manifest.OutcomeDone)
+			putResult(t, r, it, item.OutcomeDone)
 			r.ledger.Settle(it.ID, 0, ledger.Done, "")
 		}
 		r.windows.complete = true
@@ -245,8 +246,8 @@ func TestCancelledCampaign(t *testing.T) {
 			t.Fatalf("%s: %d leases, %v", name, len(leases), err)
 		}
 		if tt.answer {
-			it := all[slices.IndexFunc(all, func(it manifest.Item) bool { return it.ID == leases[0].ID() })]
-			putResult(t, r, it, manifest.OutcomeDone)
+			it := all[slices.IndexFunc(all, func(it item.Item) bool { return it.ID == leases[0].ID() })]
+			putResult(t, r, it, item.OutcomeDone)
 			must(t, r.queue.PublishResult(t.Context(), it.ID, 0, []byte(`{"outcome":"done"}`)))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

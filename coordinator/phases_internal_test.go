@@ -10,6 +10,7 @@ import (
 
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestExpected has the number of items that the queue must hold, by phase.
@@ -90,9 +91,9 @@ func TestNeedsWindow(t *testing.T) {
 // The canary covers as many tasks as possible, each item once.
 func TestCanaries(t *testing.T) {
 	t.Parallel()
-	var items []manifest.Item
+	var items []item.Item
 	for i, task := range []string{"a", "a", "a", "b", "b", "c"} {
-		items = append(items, manifest.Item{ID: fmt.Sprint(task, i), Task: task})
+		items = append(items, item.Item{ID: fmt.Sprint(task, i), Task: task})
 	}
 	for n, want := range map[int][]string{
 		0: nil, 1: {"a0"}, 3: {"a0", "b3", "c5"}, 4: {"a0", "b3", "c5", "a1"}, 6: {"a0", "b3", "c5", "a1", "b4", "a2"},
@@ -135,7 +136,7 @@ func TestRetryMatcher(t *testing.T) {
 		r.ledger.Add(id(i))
 		r.ledger.Settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
 	}
-	both := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+	both := []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 	for _, c := range []struct {
 		command manifest.Command
 		want    []int
@@ -143,7 +144,7 @@ func TestRetryMatcher(t *testing.T) {
 		{manifest.Command{Outcomes: both}, []int{2, 3, 4}},
 		{manifest.Command{Outcomes: both[:1]}, []int{2, 4}},
 		{manifest.Command{Outcomes: both[1:]}, []int{3}},
-		{manifest.Command{Outcomes: append([]manifest.Outcome{manifest.OutcomeDone}, both...)}, []int{2, 3, 4}},
+		{manifest.Command{Outcomes: append([]item.Outcome{item.OutcomeDone}, both...)}, []int{2, 3, 4}},
 		{manifest.Command{Outcomes: both, Where: "memory"}, []int{3, 4}},
 		{manifest.Command{Outcomes: both, Items: []string{id(1), id(4)}}, []int{4}},
 		{manifest.Command{}, nil},

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // The items of a campaign have its precision, but those of a task that stays in float32. The precision auto is refused.
@@ -17,7 +18,7 @@ func TestPrecisionOfItems(t *testing.T) {
 	tc := newTestCluster(t, 2)
 	var mu sync.Mutex
 	seen := map[manifest.Precision]int{}
-	tc.set(func(it manifest.Item, _ int) error {
+	tc.set(func(it item.Item, _ int) error {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[it.Precision]++

@@ -11,6 +11,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // A preflight has one item for each task, size and method, at most maxPreflight, and then items of up to moreImages
@@ -51,8 +52,8 @@ func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
 	return r.readWindow(ctx, shard.Key(r.id, r.windows.sound))
 }
 
-func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {
-	p := manifest.Preflight{Schema: manifest.SchemaVersion, Campaign: r.id}
+func (r *runner) publishPreflight(ctx context.Context, items []item.Item) error {
+	p := manifest.Preflight{Schema: item.SchemaVersion, Campaign: r.id}
 	seen := map[string]bool{}
 	for _, it := range items {
 		if class := shard.Class(it) + " " + it.Method; !seen[class] && len(p.Items) < maxPreflight {
@@ -81,14 +82,14 @@ func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) er
 func (r *runner) settlePreflight(payload []byte) {
 	var answer struct {
 		manifest.Checked
-		Outcome manifest.Outcome `json:"outcome"`
+		Outcome item.Outcome `json:"outcome"`
 	}
 	if err := json.Unmarshal(payload, &answer); err != nil {
 		r.log.Error("skipped a preflight answer that cannot be read", "reason", err)
 		return
 	}
 	c := answer.Checked
-	if answer.Outcome != "" && answer.Outcome != manifest.OutcomeDone {
+	if answer.Outcome != "" && answer.Outcome != item.OutcomeDone {
 		c.Failed = checkedByNone
 		c.Reason = r.describeLost(c.Reason)
 	}
@@ -145,7 +146,7 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 }
 
 // identities returns the identities of items.
-func identities(items []manifest.Item) []string {
+func identities(items []item.Item) []string {
 	var ids []string
 	for _, it := range items {
 		ids = append(ids, it.ID)
@@ -154,8 +155,8 @@ func identities(items []manifest.Item) []string {
 }
 
 // canaries selects n items that cover as many tasks as possible.
-func canaries(items []manifest.Item, n int) []manifest.Item {
-	var out []manifest.Item
+func canaries(items []item.Item, n int) []item.Item {
+	var out []item.Item
 	selected := map[string]bool{}
 	for before := -1; len(out) > before; {
 		before = len(out)

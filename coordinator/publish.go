@@ -13,10 +13,11 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // publishWindow publishes the pending items among those of a window, and then counts the window in the record.
-func (r *runner) publishWindow(ctx context.Context, w *shard.Window, items []manifest.Item) (err error) {
+func (r *runner) publishWindow(ctx context.Context, w *shard.Window, items []item.Item) (err error) {
 	ctx, span := r.startWindowSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
 	defer func() { endSpan(span, err) }()
 	if _, err := r.publish(ctx, items); err != nil {
@@ -48,7 +49,7 @@ func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n 
 		if w.Number >= r.rec.Shards {
 			return nil // not published yet
 		}
-		sent, err := r.publish(ctx, slices.DeleteFunc(w.Items, func(it manifest.Item) bool { return !chosen(it.ID) }))
+		sent, err := r.publish(ctx, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !chosen(it.ID) }))
 		n += sent
 		return err
 	})
@@ -57,7 +58,7 @@ func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n 
 
 // publish publishes the pending items, and returns their number. Of several items with one identity it publishes one. Items that the
 // queue has already are not an error.
-func (r *runner) publish(ctx context.Context, items []manifest.Item) (int, error) {
+func (r *runner) publish(ctx context.Context, items []item.Item) (int, error) {
 	var work []queue.Work
 	chosen := map[string]bool{}
 	for _, it := range items {

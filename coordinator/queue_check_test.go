@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // republished is the log line of a coordinator that has replaced a queue.
@@ -78,7 +79,7 @@ func (tc *testCluster) lease(id string, n int) []*queue.Lease {
 func (tc *testCluster) preflight(id string) {
 	tc.t.Helper()
 	stop := tc.work(id)
-	tc.set(func(manifest.Item, int) error { return errHang })
+	tc.set(func(item.Item, int) error { return errHang })
 	tc.await(id, "published items", func(s manifest.CampaignStatus) bool { return s.Campaign.Shards > 0 })
 	stop()
 	tc.set(nil)
@@ -87,11 +88,11 @@ func (tc *testCluster) preflight(id string) {
 // store stores the result of a leased item.
 func (tc *testCluster) storeResult(id string, l *queue.Lease) {
 	tc.t.Helper()
-	var it manifest.Item
+	var it item.Item
 	must(tc.t, json.Unmarshal(l.Payload(), &it))
-	data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone, Finished: time.Now().UTC()})
+	data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Finished: time.Now().UTC()})
 	must(tc.t, err)
-	must(tc.t, tc.store.Create(tc.t.Context(), id+"/"+manifest.ItemKey(it.ID, manifest.FileResult), data))
+	must(tc.t, tc.store.Create(tc.t.Context(), id+"/"+item.Key(it.ID, item.FileResult), data))
 }
 
 // TestQueueOfItemsWithoutOutcomeStays acknowledges items that have a stored result, without an outcome. Neither the

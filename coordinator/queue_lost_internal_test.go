@@ -7,6 +7,7 @@ import (
 
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // runningRunner is a runner of a released campaign with two stored windows of two items. One window is published, and the
@@ -67,7 +68,7 @@ func TestLostItemsWithResults(t *testing.T) {
 	now, log := time.Unix(1e9, 0), &strings.Builder{}
 	r := runningRunner(t, &now, log)
 	all := items(0, 4)
-	putResult(t, r, all[0], manifest.OutcomeDone)
+	putResult(t, r, all[0], item.OutcomeDone)
 	must(t, r.restoreLost(t.Context()))
 	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.State(all[0].ID) != ledger.Done {
 		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.State(all[0].ID))
@@ -82,7 +83,7 @@ func TestLostItemsWithResults(t *testing.T) {
 	// All lost items have results: nothing is published.
 	r.rec.Shards = 2
 	for _, it := range all[1:] {
-		putResult(t, r, it, manifest.OutcomeDone)
+		putResult(t, r, it, item.OutcomeDone)
 	}
 	must(t, r.queue.Drop(t.Context()))
 	must(t, r.openQueue(t.Context()))

@@ -4,20 +4,20 @@ import (
 	"testing"
 
 	"ddiff/coordinator/shard"
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // The first window with items and the last change of the dataset are known.
 func TestAddedWindows(t *testing.T) {
 	t.Parallel()
 	s := windows{sound: -1}
-	s.add(&shard.Window{Header: shard.Header{Items: 3}, Failed: make([]manifest.Result, 3)})
+	s.add(&shard.Window{Header: shard.Header{Items: 3}, Failed: make([]item.Result, 3)})
 	if s.stored != 1 || s.next.Item != 3 || s.sound != -1 || s.complete {
 		t.Errorf("a window without items: %+v", s)
 	}
-	s.add(&shard.Window{Header: shard.Header{Number: 1, Item: 3, Items: 1, Changed: "1 row is new"}, Items: []manifest.Item{{}}})
-	s.add(&shard.Window{Header: shard.Header{Number: 2, Item: 4, Items: 1, Last: true}, Items: []manifest.Item{{}}})
+	s.add(&shard.Window{Header: shard.Header{Number: 1, Item: 3, Items: 1, Changed: "1 row is new"}, Items: []item.Item{{}}})
+	s.add(&shard.Window{Header: shard.Header{Number: 2, Item: 4, Items: 1, Last: true}, Items: []item.Item{{}}})
 	if s.stored != 3 || s.next.Item != 5 || s.sound != 1 || s.warning != "1 row is new" || !s.complete {
 		t.Errorf("the last window: %+v", s)
 	}

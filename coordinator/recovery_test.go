@@ -7,12 +7,13 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestLeaderRestarts stops leaders at random times: no item is lost, and no item with a result is leased again.
 func TestLeaderRestarts(t *testing.T) {
 	tc := newTestCluster(t, 12)
-	tc.set(func(manifest.Item, int) error {
+	tc.set(func(item.Item, int) error {
 		time.Sleep(10 * time.Millisecond)
 		return nil
 	})
@@ -69,7 +70,7 @@ func TestItemThatKillsWorkersIsDead(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("killer")
 	spec.Attempts = 1
-	tc.set(func(it manifest.Item, _ int) error {
+	tc.set(func(it item.Item, _ int) error {
 		if it.Task == "hdr" {
 			return errHang
 		}

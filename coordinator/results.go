@@ -13,7 +13,7 @@ import (
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
@@ -62,8 +62,8 @@ func (m missingResultsError) Error() string {
 }
 
 // reported yields the results of a report. In a cluster, the last pair has missingResultsError if any are missing.
-func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func (r *runner) reported(ctx context.Context) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		r.missing = nil
 		for res, err := range r.settled(ctx) {
 			if !yield(res, err) {
@@ -71,7 +71,7 @@ func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error]
 			}
 		}
 		if len(r.missing) > 0 && r.s.cfg.run == nil {
-			yield(manifest.Result{}, r.missing)
+			yield(item.Result{}, r.missing)
 		}
 	}
 }
@@ -101,22 +101,22 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 
 // settled yields the result of every settled item in the order of the manifest. It reads at
 // most loadChunk results at once. The last pair has the error, if any.
-func (r *runner) settled(ctx context.Context) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func (r *runner) settled(ctx context.Context) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		err := r.eachWindow(ctx, func(w *shard.Window) error {
-			failures := map[int]manifest.Result{} // by index in the manifest
+			failures := map[int]item.Result{} // by index in the manifest
 			for _, f := range w.Failed {
 				failures[f.Item.Index] = f
 				w.Items = append(w.Items, f.Item)
 			}
-			slices.SortFunc(w.Items, func(a, b manifest.Item) int { return a.Index - b.Index })
-			return r.settledOf(ctx, w.Items, failures, func(res manifest.Result) bool {
+			slices.SortFunc(w.Items, func(a, b item.Item) int { return a.Index - b.Index })
+			return r.settledOf(ctx, w.Items, failures, func(res item.Result) bool {
 				res.Item = res.Item.Public()
 				return yield(res, nil)
 			})
 		})
 		if err != nil && !errors.Is(err, errStop) {
-			yield(manifest.Result{}, err)
+			yield(item.Result{}, err)
 		}
 	}
 }
@@ -126,9 +126,9 @@ var errStop = errors.New("stop")
 
 // settledOf yields the results of the settled items among some. failures has those of items that cannot be restored, by index in the
 // manifest.
-func (r *runner) settledOf(ctx context.Context, items []manifest.Item, failures map[int]manifest.Result, yield func(manifest.Result) bool) error {
+func (r *runner) settledOf(ctx context.Context, items []item.Item, failures map[int]item.Result, yield func(item.Result) bool) error {
 	for chunk := range slices.Chunk(items, loadChunk) {
-		found, err := r.load(ctx, chunk, func(it *manifest.Item) bool {
+		found, err := r.load(ctx, chunk, func(it *item.Item) bool {
 			_, failed := failures[it.Index]
 			return !failed && r.ledger.State(it.ID) == ledger.Done
 		})
@@ -152,14 +152,14 @@ func (r *runner) settledOf(ctx context.Context, items []manifest.Item, failures 
 
 // settledResult is the result of an item: the stored one if it is done, else that of the ledger. It returns false for
 // pending items.
-func (r *runner) settledResult(it manifest.Item, s stored) (manifest.Result, bool) {
+func (r *runner) settledResult(it item.Item, s stored) (item.Result, bool) {
 	switch state := r.ledger.State(it.ID); {
 	case state == ledger.Pending:
-		return manifest.Result{}, false
+		return item.Result{}, false
 	case state == ledger.Failed || state == ledger.Dead:
-		res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: r.ledger.Reason(it.ID)}
+		res := item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeFailed, Reason: r.ledger.Reason(it.ID)}
 		if state == ledger.Dead {
-			res.Outcome = manifest.OutcomeDead
+			res.Outcome = item.OutcomeDead
 		}
 		return res, true
 	case s.damage != nil:
@@ -167,7 +167,7 @@ func (r *runner) settledResult(it manifest.Item, s stored) (manifest.Result, boo
 		return r.failedResult(it, s.damage.Error()), true
 	case !s.found:
 		r.missing = append(r.missing, it.ID)
-		key := manifest.ItemKey(it.ID, manifest.FileResult)
+		key := item.Key(it.ID, item.FileResult)
 		r.log.Error("stored result is missing", "item", it.Name, "key", key)
 		return r.failedResult(it, fmt.Sprintf("read %s: it is missing; run again", key)), true
 	}

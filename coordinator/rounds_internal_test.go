@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -68,7 +69,7 @@ func TestStoredRounds(t *testing.T) {
 func TestExecutedCommands(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	failures := []manifest.Outcome{manifest.OutcomeFailed}
+	failures := []item.Outcome{item.OutcomeFailed}
 	for name, tt := range map[string]struct {
 		phase  manifest.Phase
 		verb   string
@@ -124,8 +125,8 @@ func TestMissingResultsReturn(t *testing.T) {
 	for _, it := range all {
 		r.ledger.Settle(it.ID, 0, ledger.Done, "")
 	}
-	putResult(t, r, all[1], manifest.OutcomeDone)
-	putResult(t, r, all[3], manifest.OutcomeDone)
+	putResult(t, r, all[1], item.OutcomeDone)
+	putResult(t, r, all[3], item.OutcomeDone)
 	for lost := range 2 {
 		if lost == 1 {
 			for _, i := range []int{0, 2} {
@@ -148,7 +149,7 @@ func TestMissingResultsReturn(t *testing.T) {
 	for _, i := range []int{0, 2} {
 		r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 	}
-	putResult(t, r, all[0], manifest.OutcomeDone)
+	putResult(t, r, all[0], item.OutcomeDone)
 	if err := r.reopenMissing(t.Context()); err != nil || r.ledger.Open() != 1 || r.rec.Round != 3 || r.ledger.State(all[2].ID) != ledger.Pending {
 		t.Errorf("%d open items, round %d, %v", r.ledger.Open(), r.rec.Round, err)
 	}
@@ -166,7 +167,7 @@ func TestNextWindowIsVerified(t *testing.T) {
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Shards = 0 })
 		r.windows.unverified = unverified
 		all := items(0, 4)
-		putResult(t, r, all[0], manifest.OutcomeDone)
+		putResult(t, r, all[0], item.OutcomeDone)
 		must(t, r.advance(t.Context()))
 		if work := workIn(t, r); len(work) != want || work[all[1].ID] == nil {
 			t.Errorf("%d windows before this leader: %d items in the queue", unverified, len(work))

@@ -17,6 +17,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 )
@@ -39,14 +40,14 @@ type RunConfig struct {
 	// Catalogue holds the methods and operators. Default: the built-in ones.
 	Catalogue shard.Catalogue
 	// Keep selects the items of the campaign that run; see shard.Config. Optional.
-	Keep func(it *manifest.Item) bool
+	Keep func(it *item.Item) bool
 	// Read is called for each window that was read, before its items are published: with the number of items so far,
 	// the number of solver steps of the pending ones when they were read, and whether the dataset is complete.
 	// Optional.
 	Read func(items, steps int, complete bool)
 	// Finished is called for each item that reaches its final state, in one goroutine with Read. found means that the
 	// item needed no work, because the store has its result. Optional.
-	Finished func(res manifest.Result, found bool)
+	Finished func(res item.Result, found bool)
 	// Skipped is called for each file of the dataset that is not an image. It is called concurrently with the others.
 	// Optional.
 	Skipped func(path string)
@@ -84,8 +85,8 @@ func (c RunConfig) service() Config {
 type Run struct {
 	runner *runner
 	cfg    RunConfig
-	copies map[string][]manifest.Item // the other items of pending identities
-	steps  int                        // solver steps of the items to restore
+	copies map[string][]item.Item // the other items of pending identities
+	steps  int                    // solver steps of the items to restore
 }
 
 // NewRun checks the configuration.
@@ -97,9 +98,9 @@ func NewRun(cfg RunConfig) (*Run, error) {
 		cfg.Read = func(int, int, bool) {}
 	}
 	if cfg.Finished == nil {
-		cfg.Finished = func(manifest.Result, bool) {}
+		cfg.Finished = func(item.Result, bool) {}
 	}
-	run := &Run{cfg: cfg, copies: map[string][]manifest.Item{}}
+	run := &Run{cfg: cfg, copies: map[string][]item.Item{}}
 	service := cfg.service()
 	service.run = &run.cfg
 	s, err := New(service)
@@ -176,7 +177,7 @@ func (run *Run) keepsReport(ctx context.Context) bool {
 }
 
 // itemSettled reports an identity that was settled to the Run, if there is one. found means that the store had its result.
-func (r *runner) itemSettled(res manifest.Result, found bool) {
+func (r *runner) itemSettled(res item.Result, found bool) {
 	if r.local != nil {
 		r.local.itemSettled(res, found)
 	}
@@ -184,7 +185,7 @@ func (r *runner) itemSettled(res manifest.Result, found bool) {
 
 // windowRead is called for a new window before its items are published. It settles the items that have a stored result or a settled
 // identity, remembers the other items of pending identities, and reports the window. fresh has the items with a new identity.
-func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated []manifest.Item) error {
+func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated []item.Item) error {
 	r := run.runner
 	for _, f := range w.Failed {
 		run.cfg.Finished(f, false)
@@ -194,8 +195,8 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated
 			run.copies[it.ID] = append(run.copies[it.ID], it)
 		}
 	}
-	err := r.settledOf(ctx, repeated, nil, func(res manifest.Result) bool {
-		run.cfg.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.WasFound(res.Item.ID))
+	err := r.settledOf(ctx, repeated, nil, func(res item.Result) bool {
+		run.cfg.Finished(res, res.Outcome == item.OutcomeDone && r.ledger.WasFound(res.Item.ID))
 		return true
 	})
 	if err != nil {
@@ -214,7 +215,7 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated
 }
 
 // stepsOf returns the number of solver steps of an item, 0 if it is unknown.
-func stepsOf(it manifest.Item) int {
+func stepsOf(it item.Item) int {
 	var solver struct {
 		Steps int `json:"steps"`
 	}
@@ -225,7 +226,7 @@ func stepsOf(it manifest.Item) int {
 }
 
 // itemSettled reports all items of a settled identity.
-func (run *Run) itemSettled(res manifest.Result, found bool) {
+func (run *Run) itemSettled(res item.Result, found bool) {
 	run.cfg.Finished(res, found)
 	id := res.Item.ID
 	for _, res.Item = range run.copies[id] {

@@ -20,6 +20,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/storage"
@@ -32,7 +33,7 @@ type localCampaign struct {
 	store storage.Store
 	rows  shard.Rows
 	// finished replaces the recording of announcements, if set.
-	finished func(res manifest.Result, found bool)
+	finished func(res item.Result, found bool)
 }
 
 func newLocalCampaign(t *testing.T, dir string, tasks ...string) *localCampaign {
@@ -48,7 +49,7 @@ func newLocalCampaign(t *testing.T, dir string, tasks ...string) *localCampaign 
 
 // announcement is a call of RunConfig.Finished.
 type announcement struct {
-	outcome manifest.Outcome
+	outcome item.Outcome
 	reason  string
 	found   bool
 }
@@ -71,7 +72,7 @@ type localRun struct {
 	skipped  []string
 }
 
-func itemName(it manifest.Item) string { return it.Name + " " + it.Task }
+func itemName(it item.Item) string { return it.Name + " " + it.Task }
 
 // config describes a run with a queue server of its own. All required fields are set.
 func (c *localCampaign) config(r *localRun) coordinator.RunConfig {
@@ -121,7 +122,7 @@ func (c *localCampaign) start() *localRun {
 
 func (r *localRun) onRead(items, steps int, _ bool) { r.items, r.steps = items, steps }
 
-func (r *localRun) onAnnounced(res manifest.Result, found bool) {
+func (r *localRun) onAnnounced(res item.Result, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := itemName(res.Item)
@@ -184,18 +185,18 @@ func (r *localRun) interrupt() {
 }
 
 // lease leases and acknowledges n items, which must be all that are published.
-func (r *localRun) lease(n int) []manifest.Item {
+func (r *localRun) lease(n int) []item.Item {
 	t := r.t
 	t.Helper()
 	r.awaitPublished()
-	var items []manifest.Item
+	var items []item.Item
 	for len(items) < n {
 		leases, err := r.queue.Lease(t.Context(), 1, patience)
 		must(t, err)
 		if len(leases) != 1 {
 			t.Fatalf("%d items are in the queue, want %d", len(items), n)
 		}
-		var it manifest.Item
+		var it item.Item
 		must(t, json.Unmarshal(leases[0].Payload(), &it))
 		if it.ID != leases[0].ID() {
 			t.Errorf("the message of item %s has the id %s", it.ID, leases[0].ID())
@@ -212,20 +213,20 @@ func (r *localRun) lease(n int) []manifest.Item {
 }
 
 // result is a worker's result of an item.
-func result(it manifest.Item, o manifest.Outcome, reason string) manifest.Result {
-	return manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: o, Reason: reason, Steps: 10, Seconds: 1, Attempt: 1}
+func result(it item.Item, o item.Outcome, reason string) item.Result {
+	return item.Result{Schema: item.SchemaVersion, Item: it, Outcome: o, Reason: reason, Steps: 10, Seconds: 1, Attempt: 1}
 }
 
 // put stores a result, as a worker does.
-func (c *localCampaign) put(r manifest.Result) {
+func (c *localCampaign) put(r item.Result) {
 	c.t.Helper()
 	data, err := json.Marshal(r)
 	must(c.t, err)
-	must(c.t, c.store.Create(c.t.Context(), manifest.ItemKey(r.Item.ID, manifest.FileResult), data))
+	must(c.t, c.store.Create(c.t.Context(), item.Key(r.Item.ID, item.FileResult), data))
 }
 
 // publish publishes an outcome, as a worker does.
-func (r *localRun) publish(res manifest.Result) {
+func (r *localRun) publish(res item.Result) {
 	r.t.Helper()
 	data, err := json.Marshal(res)
 	must(r.t, err)
@@ -233,10 +234,10 @@ func (r *localRun) publish(res manifest.Result) {
 }
 
 // restore stores and publishes the results of all items.
-func (c *localCampaign) restore(r *localRun, items []manifest.Item) {
+func (c *localCampaign) restore(r *localRun, items []item.Item) {
 	c.t.Helper()
 	for _, it := range items {
-		res := result(it, manifest.OutcomeDone, "")
+		res := result(it, item.OutcomeDone, "")
 		c.put(res)
 		r.publish(res)
 	}
@@ -266,7 +267,7 @@ func writeImages(t *testing.T, numbers ...int) string {
 }
 
 // names returns the names of items, in order.
-func names(items []manifest.Item) []string {
+func names(items []item.Item) []string {
 	var out []string
 	for _, it := range items {
 		out = append(out, itemName(it))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -60,7 +61,7 @@ func TestRunStreams(t *testing.T) {
 		}
 	}
 	var announced [streamRows]int
-	c.finished = func(res manifest.Result, _ bool) {
+	c.finished = func(res item.Result, _ bool) {
 		announced[res.Item.Index]++
 		announceFirst()
 	}
@@ -116,17 +117,17 @@ func (r *localRun) restoreAll(ctx context.Context, store storage.Store) error {
 			return err
 		}
 		for _, l := range leases {
-			var it manifest.Item
+			var it item.Item
 			if err := json.Unmarshal(l.Payload(), &it); err != nil {
 				return err
 			}
-			data, err := json.Marshal(result(it, manifest.OutcomeDone, ""))
+			data, err := json.Marshal(result(it, item.OutcomeDone, ""))
 			if err != nil {
 				return err
 			}
 			// The lease must be acknowledged also when this item ended the run.
 			settle := context.WithoutCancel(ctx)
-			if err := store.Create(settle, manifest.ItemKey(it.ID, manifest.FileResult), data); err != nil {
+			if err := store.Create(settle, item.Key(it.ID, item.FileResult), data); err != nil {
 				return err
 			}
 			if err := l.PublishResult(settle, data); err != nil {
@@ -151,7 +152,7 @@ type compactStore struct {
 // identityIn returns the identity in the key of a result.
 func identityIn(key string) (string, bool) {
 	rest, items := strings.CutPrefix(key, "items/")
-	id, isResult := strings.CutSuffix(rest, "/"+manifest.FileResult)
+	id, isResult := strings.CutSuffix(rest, "/"+item.FileResult)
 	return id, items && isResult
 }
 
@@ -179,5 +180,5 @@ func (s *compactStore) Get(ctx context.Context, key string) ([]byte, error) {
 	if !s.done[id] {
 		return nil, storage.ErrNotFound
 	}
-	return json.Marshal(result(manifest.Item{ID: id}, manifest.OutcomeDone, ""))
+	return json.Marshal(result(item.Item{ID: id}, item.OutcomeDone, ""))
 }

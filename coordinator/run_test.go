@@ -15,6 +15,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestRun runs a campaign twice: with failures, and again for the items that are not done.
@@ -34,14 +35,14 @@ func TestRun(t *testing.T) {
 	if got := names(items); !slices.Equal(got, want) {
 		t.Errorf("published %v, want %v", got, want)
 	}
-	r.publish(result(items[0], manifest.OutcomeFailed, "image is too dark"))
-	r.publish(result(items[1], manifest.OutcomeDead, "disk is on fire"))
+	r.publish(result(items[0], item.OutcomeFailed, "image is too dark"))
+	r.publish(result(items[1], item.OutcomeDead, "disk is on fire"))
 	c.restore(r, items[2:])
 	must(t, r.await())
 	counts := manifest.Counts{Items: 8, Done: 4, Failed: 3, Dead: 1}
 	r.wantCounts(counts)
 	if len(r.finished) != 8 || r.announced("image0 hdr").reason != "image is too dark" ||
-		r.announced("image1 hdr").outcome != manifest.OutcomeDead ||
+		r.announced("image1 hdr").outcome != item.OutcomeDead ||
 		!strings.Contains(r.announced("broken hdr").reason, filepath.Join(dir, "broken.png")) {
 		t.Errorf("announced %+v", r.finished)
 	}
@@ -108,7 +109,7 @@ func TestRunDuplicates(t *testing.T) {
 		must(t, r.await())
 		r.wantCounts(manifest.Counts{Items: 4, Done: 4})
 		for i := range 4 {
-			if got := r.announced(fmt.Sprintf("image%d hdr", i)); got.outcome != manifest.OutcomeDone || got.found != found {
+			if got := r.announced(fmt.Sprintf("image%d hdr", i)); got.outcome != item.OutcomeDone || got.found != found {
 				t.Errorf("image%d is announced as %+v, want done, found %v", i, got, found)
 			}
 		}
@@ -131,10 +132,10 @@ func TestRunStoredResults(t *testing.T) {
 	r := c.start()
 	items := r.lease(5)
 	r.interrupt()
-	key := func(i int) string { return manifest.ItemKey(items[i].ID, manifest.FileResult) }
+	key := func(i int) string { return item.Key(items[i].ID, item.FileResult) }
 	other := items[0]
 	other.Name, other.Campaign, other.Index = "elsewhere", "other", 99
-	c.put(result(other, manifest.OutcomeDone, ""))
+	c.put(result(other, item.OutcomeDone, ""))
 	must(t, c.store.Put(t.Context(), key(1), []byte(`{"schema":1,`)))
 	must(t, c.store.Put(t.Context(), key(2), []byte(`null`)))
 	valid, err := c.store.Get(t.Context(), key(0))
@@ -145,12 +146,12 @@ func TestRunStoredResults(t *testing.T) {
 	if left := r.lease(1); left[0].Name != "image4" {
 		t.Errorf("published %s, want image4", left[0].Name)
 	}
-	if got := r.announced("image0 hdr"); got.outcome != manifest.OutcomeDone || !got.found {
+	if got := r.announced("image0 hdr"); got.outcome != item.OutcomeDone || !got.found {
 		t.Errorf("image0 is announced as %+v", got)
 	}
 	for i := 1; i <= 3; i++ {
 		got := r.announced(itemName(items[i]))
-		if got.outcome != manifest.OutcomeFailed || got.found || !strings.HasPrefix(got.reason, "read "+key(i)+": ") ||
+		if got.outcome != item.OutcomeFailed || got.found || !strings.HasPrefix(got.reason, "read "+key(i)+": ") ||
 			!strings.HasSuffix(got.reason, "; move the item's folder away and run again") {
 			t.Errorf("%s is announced as %+v", items[i].Name, got)
 		}
@@ -173,12 +174,12 @@ func TestRunLostOutcomes(t *testing.T) {
 	r := c.start()
 	items := r.lease(3)
 	r.interrupt()
-	c.put(result(items[1], manifest.OutcomeDone, ""))
-	r.publish(result(items[2], manifest.OutcomeFailed, "late"))
+	c.put(result(items[1], item.OutcomeDone, ""))
+	r.publish(result(items[2], item.OutcomeFailed, "late"))
 	summary, err := r.Close(t.Context())
 	must(t, err)
 	r.wantCounts(manifest.Counts{Items: 4, Done: 2, Failed: 1, Pending: 1})
-	if summary.Items != 3 || len(r.finished) != 3 || r.announced("image3 hdr").outcome != manifest.OutcomeDone {
+	if summary.Items != 3 || len(r.finished) != 3 || r.announced("image3 hdr").outcome != item.OutcomeDone {
 		t.Errorf("summary %+v, announced %+v", summary, r.finished)
 	}
 }
@@ -191,7 +192,7 @@ func TestRunLostResult(t *testing.T) {
 	items := r.lease(2)
 	c.restore(r, items)
 	must(t, r.await())
-	must(t, c.store.Delete(t.Context(), manifest.ItemKey(items[0].ID, manifest.FileResult)))
+	must(t, c.store.Delete(t.Context(), item.Key(items[0].ID, item.FileResult)))
 	summary, err := r.Close(t.Context())
 	must(t, err)
 	r.wantCounts(manifest.Counts{Items: 2, Done: 1, Pending: 1})
@@ -206,11 +207,11 @@ func TestRunIgnoresOtherOutcomes(t *testing.T) {
 	c := newLocalCampaign(t, writeImages(t, 1, 2), "hdr")
 	r := c.start()
 	items := r.lease(2)
-	r.publish(result(items[0], manifest.OutcomeFailed, "no"))
+	r.publish(result(items[0], item.OutcomeFailed, "no"))
 	unknown := items[0]
 	unknown.ID = "unknown"
-	r.publish(result(unknown, manifest.OutcomeDone, ""))
-	r.publish(result(items[0], manifest.OutcomeDead, "again"))
+	r.publish(result(unknown, item.OutcomeDone, ""))
+	r.publish(result(items[0], item.OutcomeDead, "again"))
 	c.restore(r, items[1:])
 	must(t, r.await())
 	r.wantCounts(manifest.Counts{Items: 2, Done: 1, Failed: 1})
@@ -288,7 +289,7 @@ func TestRunKeepsReport(t *testing.T) {
 	hold = true
 	found := make(chan struct{})
 	announceFirst := sync.OnceFunc(func() { close(found) })
-	c.finished = func(manifest.Result, bool) { announceFirst() }
+	c.finished = func(item.Result, bool) { announceFirst() }
 	r = c.start()
 	<-found
 	r.interrupt()

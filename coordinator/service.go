@@ -16,6 +16,7 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -98,7 +99,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	for _, outcome := range []manifest.Outcome{manifest.OutcomeDone, manifest.OutcomeFailed, manifest.OutcomeDead} {
+	for _, outcome := range []item.Outcome{item.OutcomeDone, item.OutcomeFailed, item.OutcomeDead} {
 		s.cfg.Metrics.Settle(ctx, string(outcome), 0) // an increase from nothing is none in Prometheus
 	}
 	all := &runners{byID: map[string]*runner{}}

@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 func TestCampaignFinishes(t *testing.T) {
@@ -49,7 +50,7 @@ func TestCampaignRejected(t *testing.T) {
 	}{
 		{"no dataset", func(tc *testCluster) { must(t, os.RemoveAll(tc.dir)) }, "no dataset there"},
 		{"preflight", func(tc *testCluster) { tc.check.Failed, tc.check.Reason = "operator gradient", "it is off by 0.5" }, "preflight: operator gradient: it is off by 0.5"},
-		{"no canary done", func(tc *testCluster) { tc.set(func(manifest.Item, int) error { return errors.New("cannot read") }) }, "none of 2 items could be restored"},
+		{"no canary done", func(tc *testCluster) { tc.set(func(item.Item, int) error { return errors.New("cannot read") }) }, "none of 2 items could be restored"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tc := newTestCluster(t, 4)
@@ -72,7 +73,7 @@ func TestCampaignRejected(t *testing.T) {
 func TestDeadCanaryBesideDone(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
-	tc.set(func(it manifest.Item, _ int) error {
+	tc.set(func(it item.Item, _ int) error {
 		if it.Index == 0 {
 			return errDead
 		}
@@ -91,7 +92,7 @@ func TestResumeRejectedCampaign(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
 	digests := map[string]bool{}
-	tc.set(func(it manifest.Item, _ int) error {
+	tc.set(func(it item.Item, _ int) error {
 		if !digests[it.Image.SHA256] {
 			return errors.New("another digest")
 		}
@@ -133,7 +134,7 @@ func TestCanariesRunFirst(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 6)
 	hold := make(chan struct{})
-	tc.set(func(manifest.Item, int) error {
+	tc.set(func(item.Item, int) error {
 		<-hold
 		return nil
 	})

@@ -23,6 +23,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 	"ddiff/storage"
 )
@@ -63,7 +64,7 @@ type testCluster struct {
 	log     *slog.Logger
 
 	mu      sync.Mutex
-	outcome func(it manifest.Item, attempt int) error // nil: done
+	outcome func(it item.Item, attempt int) error // nil: done
 	check   manifest.Checked
 	seconds float64        // device-seconds of an item
 	started map[string]int // how often workers started each item
@@ -103,7 +104,7 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 	}
 	tc.sweep = func(ctx context.Context) error {
 		return queue.Sweep(ctx, nc, queue.SweepConfig{Interval: 100 * time.Millisecond, Outcome: func() ([]byte, error) {
-			return json.Marshal(manifest.Result{Outcome: manifest.OutcomeDead, Reason: "crashed"})
+			return json.Marshal(item.Result{Outcome: item.OutcomeDead, Reason: "crashed"})
 		}})
 	}
 	for i := range images {
@@ -256,11 +257,11 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 		data, _ := json.Marshal(check)
 		return errors.Join(l.PublishResult(ctx, data), l.Ack(ctx))
 	}
-	var it manifest.Item
+	var it item.Item
 	if err := json.Unmarshal(l.Payload(), &it); err != nil {
 		return err
 	}
-	res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone, Seconds: seconds, Finished: time.Now().UTC()}
+	res := item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Seconds: seconds, Finished: time.Now().UTC()}
 	var err error
 	if outcome != nil {
 		err = outcome(it, l.Attempt())
@@ -269,13 +270,13 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 	case errors.Is(err, errHang):
 		return nil
 	case errors.Is(err, errDead):
-		res.Outcome, res.Reason = manifest.OutcomeDead, err.Error()
+		res.Outcome, res.Reason = item.OutcomeDead, err.Error()
 	case err != nil:
-		res.Outcome, res.Reason = manifest.OutcomeFailed, err.Error()
+		res.Outcome, res.Reason = item.OutcomeFailed, err.Error()
 	}
 	data, _ := json.Marshal(res)
 	if err == nil {
-		key := cmp.Or(tc.output, campaign) + "/" + manifest.ItemKey(it.ID, manifest.FileResult)
+		key := cmp.Or(tc.output, campaign) + "/" + item.Key(it.ID, item.FileResult)
 		if err := cmp.Or(tc.workers, tc.store).Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
 			return err
 		}
@@ -287,7 +288,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 }
 
 // set sets the outcome of items.
-func (tc *testCluster) set(outcome func(it manifest.Item, attempt int) error) {
+func (tc *testCluster) set(outcome func(it item.Item, attempt int) error) {
 	tc.mu.Lock()
 	defer tc.mu.Unlock()
 	tc.outcome = outcome
@@ -296,7 +297,7 @@ func (tc *testCluster) set(outcome func(it manifest.Item, attempt int) error) {
 // gated makes workers wait for permit before they restore an item.
 func (tc *testCluster) gated() chan struct{} {
 	gate := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
+	tc.set(func(item.Item, int) error {
 		<-gate
 		return nil
 	})
@@ -364,7 +365,7 @@ func (tc *testCluster) results(campaign string) int {
 	n := 0
 	for info, err := range tc.store.List(tc.t.Context(), campaign+"/items/") {
 		must(tc.t, err)
-		if strings.HasSuffix(info.Key, "/"+manifest.FileResult) {
+		if strings.HasSuffix(info.Key, "/"+item.FileResult) {
 			n++
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -26,14 +25,14 @@ const (
 // stored is the result of an item in the store.
 type stored struct {
 	found  bool
-	result manifest.Result
+	result item.Result
 	// damage is set when the result exists but cannot be read.
 	damage error
 }
 
 // load reads the results of items concurrently. It reads only items that include reports true for; the others are not
 // found.
-func (r *runner) load(ctx context.Context, items []manifest.Item, include func(it *manifest.Item) bool) ([]stored, error) {
+func (r *runner) load(ctx context.Context, items []item.Item, include func(it *item.Item) bool) ([]stored, error) {
 	out := make([]stored, len(items))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(loadParallel)
@@ -49,8 +48,8 @@ func (r *runner) load(ctx context.Context, items []manifest.Item, include func(i
 	return out, group.Wait()
 }
 
-func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) {
-	key := manifest.ItemKey(it.ID, manifest.FileResult)
+func (r *runner) loadOne(ctx context.Context, it item.Item) (stored, error) {
+	key := item.Key(it.ID, item.FileResult)
 	data, err := r.results.Get(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
 		return stored{}, nil
@@ -60,7 +59,7 @@ func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) 
 	}
 	s := stored{found: true}
 	s.result, err = item.DecodeResult(data)
-	if err == nil && (s.result.Item.ID != it.ID || s.result.Outcome != manifest.OutcomeDone) {
+	if err == nil && (s.result.Item.ID != it.ID || s.result.Outcome != item.OutcomeDone) {
 		err = errors.New("it is not the result of this item")
 	}
 	if err != nil {
@@ -72,9 +71,9 @@ func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) 
 
 // settleStored settles the pending items that have a result in storage. A result that cannot be read fails its item; it
 // is not overwritten.
-func (r *runner) settleStored(ctx context.Context, items []manifest.Item) error {
+func (r *runner) settleStored(ctx context.Context, items []item.Item) error {
 	for chunk := range slices.Chunk(items, loadChunk) {
-		found, err := r.load(ctx, chunk, func(it *manifest.Item) bool { return r.ledger.State(it.ID) == ledger.Pending })
+		found, err := r.load(ctx, chunk, func(it *item.Item) bool { return r.ledger.State(it.ID) == ledger.Pending })
 		if err != nil {
 			return err
 		}
@@ -99,9 +98,9 @@ func (r *runner) settleStored(ctx context.Context, items []manifest.Item) error 
 }
 
 // failedResult is the result of an item that the coordinator itself fails.
-func (r *runner) failedResult(it manifest.Item, reason string) manifest.Result {
-	return manifest.Result{
-		Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: reason, Finished: r.s.cfg.Now().UTC(),
+func (r *runner) failedResult(it item.Item, reason string) item.Result {
+	return item.Result{
+		Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeFailed, Reason: reason, Finished: r.s.cfg.Now().UTC(),
 	}
 }
 
@@ -125,7 +124,7 @@ func (r *runner) settleListed(ctx context.Context) error {
 		return err
 	}
 	return r.eachWindow(ctx, func(w *shard.Window) error {
-		return r.settleStored(ctx, slices.DeleteFunc(w.Items, func(it manifest.Item) bool { return !found[it.ID] }))
+		return r.settleStored(ctx, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !found[it.ID] }))
 	})
 }
 
@@ -137,7 +136,7 @@ func (r *runner) eachResult(ctx context.Context, f func(id string)) error {
 			return fmt.Errorf("list results: %w", err)
 		}
 		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, folder), "/")
-		if file == manifest.FileResult {
+		if file == item.FileResult {
 			f(id)
 		}
 	}

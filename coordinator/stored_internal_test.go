@@ -7,23 +7,23 @@ import (
 	"time"
 
 	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // items returns items with the identities from first on.
-func items(first, n int) (out []manifest.Item) {
+func items(first, n int) (out []item.Item) {
 	for i := range n {
-		out = append(out, manifest.Item{ID: id(first + i), Index: first + i, Name: id(first + i)[:6], Solver: json.RawMessage(`{"steps":7}`)})
+		out = append(out, item.Item{ID: id(first + i), Index: first + i, Name: id(first + i)[:6], Solver: json.RawMessage(`{"steps":7}`)})
 	}
 	return out
 }
 
 // putResult stores a result of an item.
-func putResult(t *testing.T, r *runner, it manifest.Item, outcome manifest.Outcome) {
+func putResult(t *testing.T, r *runner, it item.Item, outcome item.Outcome) {
 	t.Helper()
-	data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: outcome})
+	data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: outcome})
 	must(t, err)
-	must(t, r.results.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileResult), data))
+	must(t, r.results.Put(t.Context(), item.Key(it.ID, item.FileResult), data))
 }
 
 // Stored results settle pending items of every chunk. A damaged one, and one of another item or outcome, fails its item.
@@ -38,11 +38,11 @@ func TestSettleStored(t *testing.T) {
 	}
 	r.ledger.Settle(all[3].ID, 0, ledger.Failed, "by a worker")
 	for _, i := range []int{0, 3, loadChunk - 1, loadChunk, 2 * loadChunk} {
-		putResult(t, r, all[i], manifest.OutcomeDone)
+		putResult(t, r, all[i], item.OutcomeDone)
 	}
-	putResult(t, r, all[5], manifest.OutcomeFailed)
-	putResult(t, r, manifest.Item{ID: all[7].ID, Name: "of another campaign"}, manifest.OutcomeDone)
-	must(t, r.results.Put(t.Context(), manifest.ItemKey(all[6].ID, manifest.FileResult), []byte("{")))
+	putResult(t, r, all[5], item.OutcomeFailed)
+	putResult(t, r, item.Item{ID: all[7].ID, Name: "of another campaign"}, item.OutcomeDone)
+	must(t, r.results.Put(t.Context(), item.Key(all[6].ID, item.FileResult), []byte("{")))
 	must(t, r.settleStored(t.Context(), all))
 	for i, it := range all {
 		want := ledger.Pending

@@ -10,6 +10,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
 
@@ -24,7 +25,7 @@ func TestTraceOfResumedCampaign(t *testing.T) {
 	})
 	must(t, err)
 	gate := make(chan struct{})
-	tc.set(func(manifest.Item, int) error {
+	tc.set(func(item.Item, int) error {
 		<-gate
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // noFaults is the inject function of a process that runs undisturbed.
@@ -71,7 +72,7 @@ func TestRetrySurvivesCrash(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 1)
 			must(t, tc.write("later.png", []byte("not yet an image")))
-			tc.set(func(it manifest.Item, _ int) error {
+			tc.set(func(it item.Item, _ int) error {
 				if it.Task == "hdr" {
 					return errDead
 				}
@@ -84,7 +85,7 @@ func TestRetrySurvivesCrash(t *testing.T) {
 			p.stop()
 			tc.set(nil)
 			tc.image("later", 99)
-			outcomes := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+			outcomes := []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 			tc.send(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry, Outcomes: outcomes})
 			p = tc.leadUntilCrash(after(write))
 			<-p.crashed
@@ -113,7 +114,7 @@ func TestResumeDuringCancel(t *testing.T) {
 			id := tc.submit("resume", 0)
 			p := tc.leadUntilCrash(noFaults)
 			idle := tc.work(id)
-			tc.set(func(manifest.Item, int) error { return errHang })
+			tc.set(func(item.Item, int) error { return errHang })
 			tc.awaitPhase(id, manifest.PhaseRunning)
 			p.stop()
 			idle()
@@ -188,7 +189,7 @@ func TestCancelRejectedCampaign(t *testing.T) {
 func TestCancelCountsFailedItems(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
-	tc.set(func(it manifest.Item, _ int) error {
+	tc.set(func(it item.Item, _ int) error {
 		if it.Task == "hdr" {
 			return errHang
 		}

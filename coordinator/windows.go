@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -175,13 +176,13 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 }
 
 // addWindow adds a stored window to the ledger. It returns the items with a new identity, and the others, which are published already.
-func (r *runner) addWindow(w *shard.Window) (fresh, repeated []manifest.Item) {
+func (r *runner) addWindow(w *shard.Window) (fresh, repeated []item.Item) {
 	r.windows.add(w)
 	return r.countItems(w)
 }
 
 // countItems adds the items of a window to the ledger.
-func (r *runner) countItems(w *shard.Window) (fresh, repeated []manifest.Item) {
+func (r *runner) countItems(w *shard.Window) (fresh, repeated []item.Item) {
 	for _, it := range w.Items {
 		if r.ledger.Add(it.ID) {
 			fresh = append(fresh, it)

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -188,7 +189,7 @@ func TestPublishedPreflight(t *testing.T) {
 		classes, images int
 		want            int
 	}{{1, 1, 1}, {1, 4, 4}, {1, 9, 4}, {2, 9, 5}, {maxPreflight, 1, maxPreflight}, {maxPreflight + 1, 2, maxPreflight + 1}} {
-		var all []manifest.Item
+		var all []item.Item
 		for i := range tt.images {
 			for k := range tt.classes {
 				it := items(100*i+k, 1)[0]

@@ -39,7 +39,7 @@
 // redirects and DNS answers), redirects keep their scheme and number at most five, http is refused, and files above
 // 256 MiB are refused. Compressed answers of web servers are refused. Pages of Parquet files are decompressed once
 // without storing the result, to check their claimed size. Errors and logs show web addresses without the query, which
-// may be a signature; so do results, see [manifest.Item.Public]. Items contain the query: readers of the queue can read
+// may be a signature; so do results, see [item.Item.Public]. Items contain the query: readers of the queue can read
 // the files of its items. S3 endpoints that addresses name obey the same rules for schemes and networks, unless Config
 // names them.
 package dataset

@@ -16,8 +16,8 @@ import (
 
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
 
@@ -155,7 +155,7 @@ func TestAdmission(t *testing.T) {
 		cfg.Work = work
 		cfg.Peers = func(context.Context) (int, error) { return 1, nil }
 	})
-	w.breaker.Succeed(campaign, manifest.Item{ID: "good", Campaign: campaign})
+	w.breaker.Succeed(campaign, item.Item{ID: "good", Campaign: campaign})
 	all := leaseNew(t, q, 4)
 	// admit admits leases, and returns the released ones with the admitted ones.
 	admit := func(name, wantStart, wantReleased string, wantAlone bool, leases ...*queue.Lease) []*queue.Lease {

@@ -11,6 +11,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // mortal is the source of one worker. Reading the poison ends the worker as SIGKILL does: its connection closes, its
@@ -40,9 +41,9 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 	all := items(t, 16)
 	poison := all[3]
 	publish(t, h.queue, all...)
-	ended := make(chan map[string]manifest.Result, 1)
+	ended := make(chan map[string]item.Result, 1)
 	go func() { ended <- results(t, h.queue, len(all)) }()
-	var got map[string]manifest.Result
+	var got map[string]item.Result
 	for n := 1; got == nil; n++ {
 		died := h.start(fmt.Sprintf("w%d", n), poison.Image.Path)
 		select {
@@ -53,9 +54,9 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 		}
 	}
 	for _, it := range all {
-		want := manifest.OutcomeDone
+		want := item.OutcomeDone
 		if it.ID == poison.ID {
-			want = manifest.OutcomeDead
+			want = item.OutcomeDead
 		}
 		if r := got[it.Name]; r.Outcome != want {
 			t.Errorf("item %s is %s: %s", it.Name, r.Outcome, r.Reason)

@@ -16,6 +16,7 @@ import (
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/solver"
 )
@@ -139,7 +140,7 @@ func TestSolvingOf(t *testing.T) {
 		norms[i] = float64(i + 1)
 	}
 	for i := range maxSolving + 1 {
-		tasks = append(tasks, &task{Job: job.Job{Item: manifest.Item{ID: string(rune('a' + i))}}, assigned: newAssigned(Assignment{Campaign: "c"}, 1, nil, 0)})
+		tasks = append(tasks, &task{Job: job.Job{Item: item.Item{ID: string(rune('a' + i))}}, assigned: newAssigned(Assignment{Campaign: "c"}, 1, nil, 0)})
 		curves = append(curves, solver.Curves{Curves: []solver.Curve{{Name: "gamma"}, {Name: "data_norm", Values: norms}}})
 	}
 	got := solvingOf(tasks, curves, steps, 100, 250*time.Millisecond)

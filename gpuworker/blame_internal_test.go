@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -50,7 +50,7 @@ func suspectTask(t *testing.T, l *queue.Lease, s store) *task {
 // taskOf is a task of a lease and an assignment.
 func taskOf(t *testing.T, l *queue.Lease, a Assignment) *task {
 	t.Helper()
-	return &task{lease: l, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: l.ID()}}}
+	return &task{lease: l, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), Job: job.Job{Item: item.Item{ID: l.ID()}}}
 }
 
 // The starts of a suspect have no answer until they are withdrawn, and count in one round only.

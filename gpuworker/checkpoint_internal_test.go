@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -44,7 +44,7 @@ func TestLoadOfCheckpoints(t *testing.T) {
 	t.Parallel()
 	s, log := &readOnlyStore{Dir: emptyStore(t)}, new(strings.Builder)
 	e := engineRestorer{quietWorker(t, logTo(log)).core}
-	tasks := []*task{{lease: new(queue.Lease), assigned: newAssigned(Assignment{Store: s}, 1, nil, 0), Job: job.Job{Item: manifest.Item{ID: "own", Name: "own"}}}}
+	tasks := []*task{{lease: new(queue.Lease), assigned: newAssigned(Assignment{Store: s}, 1, nil, 0), Job: job.Job{Item: item.Item{ID: "own", Name: "own"}}}}
 	task := tasks[0]
 	load := func(ctx context.Context) error { return e.loadCheckpoint(ctx, task) }
 	if err := load(t.Context()); err != nil || task.checkpoint != nil || log.Len() > 0 {

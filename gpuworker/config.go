@@ -46,7 +46,7 @@ type Config struct {
 	// and leaves an item that it cannot settle to the expiry of the lease. Default: a queue error ends Run.
 	TolerateQueueErrors bool
 	// WholeResults publishes complete results to the queue, for a coordinator in the same process that reports their
-	// scores. Default: only the outcome, see [manifest.Event].
+	// scores. Default: only the outcome, see [item.Event].
 	WholeResults bool
 	// SolveMemory limits the estimated memory for solving a batch beside the weights of the network, in bytes, see
 	// restore.Engine.Memory. Batches shrink to it. An item that needs more alone is left to another worker, and fails if

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // A worker leaves an item that it disputed to others, unless there are none.
@@ -41,7 +41,7 @@ func TestItemsLeftToOthers(t *testing.T) {
 		}
 	}
 	w := quietWorker(t, func(cfg *Config) { cfg.Peers = func(context.Context) (int, error) { return 1, nil } })
-	w.breaker.Succeed("a", manifest.Item{Campaign: "a"})
+	w.breaker.Succeed("a", item.Item{Campaign: "a"})
 	if w.leavesToOthers(t.Context(), "a", remarked(t, q, l, queue.Marks{Disputed: own, Passes: 5})) {
 		t.Error("a worker that has restored an item passes one for the sixth time")
 	}

@@ -11,6 +11,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // lying is a source of a worker: it returns wrong bytes for the files in damaged, and refuses those in denied.
@@ -49,7 +50,7 @@ func TestWrongDigestAsksAnotherWorker(t *testing.T) {
 	sick := h.begin(h.config("sick", from(lying{damaged: wrong}, 1)))
 	waitUntil(t, "no item was settled", func() bool { return sick.Beat().Items > 0 })
 	h.begin(h.config("healthy", from(lying{}, 1)))
-	if r := results(t, h.queue, 1)[it.Name]; r.Outcome != manifest.OutcomeDone || r.Worker != "healthy" || r.Attempt != 1 {
+	if r := results(t, h.queue, 1)[it.Name]; r.Outcome != item.OutcomeDone || r.Worker != "healthy" || r.Attempt != 1 {
 		t.Errorf("the item is %s by %s at attempt %d: %s", r.Outcome, r.Worker, r.Attempt, r.Reason)
 	}
 	wantEmpty(t, h.queue)
@@ -62,7 +63,7 @@ func TestDamagedFileFailsAfterTwoOpinions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
-			it, gone := items(t, 1)[0], item(t, "gone", image(t, 1), nil)
+			it, gone := items(t, 1)[0], newItem(t, "gone", image(t, 1), nil)
 			gone.Image.Path += ".gone"
 			must(t, gone.Identify())
 			publish(t, h.queue, it, gone)
@@ -73,9 +74,9 @@ func TestDamagedFileFailsAfterTwoOpinions(t *testing.T) {
 			got := results(t, h.queue, 2)
 			for _, want := range []struct {
 				name    string
-				outcome manifest.Outcome
+				outcome item.Outcome
 				reason  string
-			}{{it.Name, manifest.OutcomeFailed, "its SHA-256 is"}, {"gone", manifest.OutcomeDead, "no such file"}} {
+			}{{it.Name, item.OutcomeFailed, "its SHA-256 is"}, {"gone", item.OutcomeDead, "no such file"}} {
 				r := got[want.name]
 				if r.Outcome != want.outcome || !strings.Contains(r.Reason, want.reason) ||
 					(len(names) == 2) != strings.Contains(r.Reason, "could not restore it either") {

@@ -15,6 +15,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
@@ -39,7 +40,7 @@ func engineWith(t *testing.T, scale float32) *restore.Engine {
 var sampleItem = workertest.Item
 
 // planned returns a planned task of an item.
-func planned(t *testing.T, in *assigned, it manifest.Item) *task {
+func planned(t *testing.T, in *assigned, it item.Item) *task {
 	t.Helper()
 	tk := &task{Job: job.Job{Item: it}, assigned: in, ctx: t.Context()}
 	must(t, in.loader.Plan(&tk.Job))
@@ -131,7 +132,7 @@ func TestPreflightChoosesForFullBatch(t *testing.T) {
 	e, err := restore.OpenEngine(t.Context(), rt, p, restore.Config{ChooseOn: onnxruntime.ProviderCPU}, slog.New(slog.NewTextHandler(&log, nil)))
 	must(t, err)
 	defer func() { must(t, e.Close()) }()
-	f := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: 2}, 1, nil, 0), tuner: tuner.New(slog.New(slog.DiscardHandler)), sample: []manifest.Item{sampleItem(t, e, 16, 16)}}
+	f := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: 2}, 1, nil, 0), tuner: tuner.New(slog.New(slog.DiscardHandler)), sample: []item.Item{sampleItem(t, e, 16, 16)}}
 	_, err = f.prior(t.Context())
 	must(t, err)
 	_, err = f.gradient(t.Context())
@@ -148,7 +149,7 @@ func TestPreflightOfShapes(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	sizes := tuner.New(slog.New(slog.DiscardHandler))
-	sample := []manifest.Item{sampleItem(t, e, 16, 16), sampleItem(t, e, 32, 16), sampleItem(t, e, 16, 16)}
+	sample := []item.Item{sampleItem(t, e, 16, 16), sampleItem(t, e, 32, 16), sampleItem(t, e, 16, 16)}
 	for batch, want := range map[int]string{0: "3 models compiled", 1: "3 models compiled", 2: "6 models compiled"} {
 		p := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: batch}, 1, nil, 0), tuner: sizes, sample: sample}
 		if found, err := p.prior(t.Context()); err != nil || !strings.HasPrefix(found, "tiny, 3 channels") {
@@ -195,7 +196,7 @@ func TestProbeOfDevice(t *testing.T) {
 	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
 	for name, tt := range map[string]struct {
 		failed *task
-		good   *manifest.Item
+		good   *item.Item
 		solves bool
 	}{
 		"failed":    {&task{Job: job.Job{Item: it}, assigned: in}, nil, true},
@@ -203,7 +204,7 @@ func TestProbeOfDevice(t *testing.T) {
 		"unplanned": {&task{Job: job.Job{Item: other}, assigned: in}, nil, false},
 		"no item":   {&task{assigned: in}, nil, false},
 		"no engine": {&task{Job: job.Job{Item: it}, assigned: newAssigned(Assignment{}, 1, nil, 0)}, nil, false},
-		"preflight": {&task{preflight: &manifest.Preflight{Items: []manifest.Item{it}}, assigned: in}, nil, true},
+		"preflight": {&task{preflight: &manifest.Preflight{Items: []item.Item{it}}, assigned: in}, nil, true},
 	} {
 		r := engineRestorer{w.core}
 		if err := r.probe(t.Context(), tt.failed, tt.good); err != nil {
@@ -243,7 +244,7 @@ func TestPreflightWithoutFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, it.Identify())
-		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: tuner.New(slog.New(slog.DiscardHandler)), sample: []manifest.Item{it}}
+		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: tuner.New(slog.New(slog.DiscardHandler)), sample: []item.Item{it}}
 		if _, err := p.gradient(t.Context()); err != nil {
 			t.Fatal(err)
 		}

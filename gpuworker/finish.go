@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/passport"
@@ -17,9 +16,9 @@ import (
 )
 
 // finish scores an item and stores its artifacts and result.
-func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
+func (e engineRestorer) finish(t *task) (*item.Result, error) {
 	e.recordStage(t.ctx, t, telemetry.StageScore)
-	var scores manifest.Metrics
+	var scores item.Metrics
 	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(context.Context) (err error) {
 		if scores, err = t.Score(); err == nil {
 			t.Warn(t.assigned.Engine, scores)
@@ -29,7 +28,7 @@ func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var res *manifest.Result
+	var res *item.Result
 	err = e.stage(t, telemetry.StageWrite, e.cfg.Limits.Finish, func(ctx context.Context) (err error) {
 		res, err = e.write(ctx, t, scores)
 		return err
@@ -42,13 +41,13 @@ func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 
 // write stores the artifacts, and then the result, create-only. Two workers that finish the same item write the same
 // keys. The first result is kept, and write returns it.
-func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) (*manifest.Result, error) {
+func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*item.Result, error) {
 	// Artifacts of an existing result must not be replaced: its digests describe the bytes of the other worker.
 	if res, err := t.findResult(ctx); err != nil || res != nil {
 		return res, err
 	}
-	res := e.result(t, manifest.OutcomeDone, "")
-	res.Seconds, res.Batch, res.Cost = t.seconds, t.batch, manifest.Cost(t.cost)
+	res := e.result(t, item.OutcomeDone, "")
+	res.Seconds, res.Batch, res.Cost = t.seconds, t.batch, item.Cost(t.cost)
 	if e.cfg.Log != nil {
 		res.Log = e.cfg.Log.Lines(t.Item.ID, false)
 	}
@@ -60,7 +59,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range append(files, job.Artifact{Name: manifest.FileRestored, Data: picture}) {
+	for _, f := range append(files, job.Artifact{Name: item.FileRestored, Data: picture}) {
 		if err := t.put(ctx, f); err != nil {
 			return nil, err
 		}
@@ -74,17 +73,17 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 
 func (t *task) put(ctx context.Context, f job.Artifact) error {
 	t.written = max(t.written, len(f.Data))
-	if err := t.assigned.Store.Put(ctx, manifest.ItemKey(t.Item.ID, f.Name), f.Data); err != nil {
+	if err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, f.Name), f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Name, err)
 	}
 	return nil
 }
 
 // createResult writes result.json unless it exists (storage.ErrExists).
-func (t *task) createResult(ctx context.Context, res *manifest.Result) error {
+func (t *task) createResult(ctx context.Context, res *item.Result) error {
 	data, err := item.EncodeResult(res)
 	if err == nil {
-		err = t.assigned.Store.Create(ctx, manifest.ItemKey(t.Item.ID, manifest.FileResult), data)
+		err = t.assigned.Store.Create(ctx, item.Key(t.Item.ID, item.FileResult), data)
 	}
 	if err != nil {
 		return fmt.Errorf("write result: %w", err)
@@ -95,24 +94,24 @@ func (t *task) createResult(ctx context.Context, res *manifest.Result) error {
 // restoreExistingResult returns the result that another worker created while this worker wrote its artifacts. This
 // worker may have replaced the other's restored.png. If the pixels are equal, only the passports differ, and
 // restoreExistingResult writes the other's file again.
-func (t *task) restoreExistingResult(ctx context.Context) (*manifest.Result, error) {
+func (t *task) restoreExistingResult(ctx context.Context) (*item.Result, error) {
 	res, err := t.readExisting(ctx)
 	if err != nil {
 		return nil, err
 	}
 	picture, err := passport.Encode(t.Restored(), t.Picture(), *res)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
+		return nil, fmt.Errorf("encode %s: %w", item.FileRestored, err)
 	}
-	if regular.SHA256(picture) != res.Artifacts[manifest.FileRestored] {
+	if regular.SHA256(picture) != res.Artifacts[item.FileRestored] {
 		return res, nil
 	}
-	return res, t.put(ctx, job.Artifact{Name: manifest.FileRestored, Data: picture})
+	return res, t.put(ctx, job.Artifact{Name: item.FileRestored, Data: picture})
 }
 
 // readResult reads the stored result of an item.
-func (t *task) readResult(ctx context.Context) (*manifest.Result, error) {
-	key := manifest.ItemKey(t.Item.ID, manifest.FileResult)
+func (t *task) readResult(ctx context.Context) (*item.Result, error) {
+	key := item.Key(t.Item.ID, item.FileResult)
 	data, err := t.assigned.Store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read existing result: %w", err)
@@ -126,7 +125,7 @@ func (t *task) readResult(ctx context.Context) (*manifest.Result, error) {
 
 // readExisting is readResult after the store has refused another result. A store that does not return the existing one is
 // a failure of the environment.
-func (t *task) readExisting(ctx context.Context) (*manifest.Result, error) {
+func (t *task) readExisting(ctx context.Context) (*item.Result, error) {
 	res, err := t.readResult(ctx)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = fmt.Errorf("%w: the store has a result and does not return it: %w", storage.ErrUnavailable, err)
@@ -135,7 +134,7 @@ func (t *task) readExisting(ctx context.Context) (*manifest.Result, error) {
 }
 
 // findResult is readResult, but returns nil when there is no result.
-func (t *task) findResult(ctx context.Context) (*manifest.Result, error) {
+func (t *task) findResult(ctx context.Context) (*item.Result, error) {
 	res, err := t.readResult(ctx)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
@@ -144,13 +143,13 @@ func (t *task) findResult(ctx context.Context) (*manifest.Result, error) {
 }
 
 // result returns a result with the fields that all outcomes have.
-func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Result {
-	runtime := manifest.Runtime{Version: c.cfg.Version}
+func (c *core) result(t *task, o item.Outcome, reason string) *item.Result {
+	runtime := item.Runtime{Version: c.cfg.Version}
 	if t.assigned.Engine != nil {
 		runtime = job.RuntimeOf(t.assigned.Engine, t.Plan, c.cfg.Version)
 	}
-	return &manifest.Result{
-		Schema: manifest.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
+	return &item.Result{
+		Schema: item.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
 		Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: c.cfg.Now().UTC(),

@@ -14,6 +14,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -32,7 +33,7 @@ func solved(t *testing.T, brighter float32) *task {
 	data, err := raster.EncodePNG(raster.New(3, 16, 16))
 	must(t, err)
 	in := newAssigned(Assignment{Engine: e, Sources: blobs{"x": data}}, 1, nil, 0)
-	tk := planned(t, in, sampleItem(t, e, 16, 16, func(it *manifest.Item) { it.Image = &manifest.Source{Path: "x", SHA256: regular.SHA256(data)} }))
+	tk := planned(t, in, sampleItem(t, e, 16, 16, func(it *item.Item) { it.Image = &item.Source{Path: "x", SHA256: regular.SHA256(data)} }))
 	must(t, in.loader.Fetch(t.Context(), &tk.Job))
 	must(t, in.loader.Measure(t.Context(), &tk.Job))
 	x := make([]float32, tk.Op.Image.Size())
@@ -70,7 +71,7 @@ func (f faulty) Get(ctx context.Context, key string) ([]byte, error) {
 // own.
 func TestFirstResultIsKept(t *testing.T) {
 	t.Parallel()
-	write := func(name string, dir store, brighter float32, late bool) (*manifest.Result, *task) {
+	write := func(name string, dir store, brighter float32, late bool) (*item.Result, *task) {
 		t.Helper()
 		w, _ := workerOf(t, func(c *Config) { c.Name = name })
 		tk := solved(t, brighter)
@@ -78,7 +79,7 @@ func TestFirstResultIsKept(t *testing.T) {
 		tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
 		e := engineRestorer{w.core}
 		if !late {
-			res, err := e.write(t.Context(), tk, manifest.Metrics{})
+			res, err := e.write(t.Context(), tk, item.Metrics{})
 			must(t, err)
 			return res, tk
 		}
@@ -90,7 +91,7 @@ func TestFirstResultIsKept(t *testing.T) {
 			}
 			return nil
 		}}
-		res, err := e.write(t.Context(), tk, manifest.Metrics{})
+		res, err := e.write(t.Context(), tk, item.Metrics{})
 		must(t, err)
 		return res, tk
 	}
@@ -106,7 +107,7 @@ func TestFirstResultIsKept(t *testing.T) {
 		}
 		largest := 0
 		for file, want := range first.Artifacts {
-			data, err := dir.Get(t.Context(), manifest.ItemKey("item", file))
+			data, err := dir.Get(t.Context(), item.Key("item", file))
 			if err != nil || regular.SHA256(data) != want {
 				t.Errorf("%s: %v", file, err)
 			}
@@ -119,8 +120,8 @@ func TestFirstResultIsKept(t *testing.T) {
 		if second.Worker != "first" || !maps.Equal(second.Artifacts, first.Artifacts) {
 			t.Errorf("%s: the result of %s was kept", name, second.Worker)
 		}
-		data, err := dir.Get(t.Context(), manifest.ItemKey("item", manifest.FileRestored))
-		if err != nil || (regular.SHA256(data) == first.Artifacts[manifest.FileRestored]) != tt.equal {
+		data, err := dir.Get(t.Context(), item.Key("item", item.FileRestored))
+		if err != nil || (regular.SHA256(data) == first.Artifacts[item.FileRestored]) != tt.equal {
 			t.Errorf("%s: the digest of the restored image is equal: %v, %v", name, !tt.equal, err)
 		}
 	}
@@ -141,15 +142,15 @@ func TestReadOfResult(t *testing.T) {
 	if _, err := tk.restoreExistingResult(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("a denied result: %v", err)
 	}
-	must(t, tk.createResult(t.Context(), &manifest.Result{Worker: "w"}))
-	if err := tk.createResult(t.Context(), &manifest.Result{}); !errors.Is(err, storage.ErrExists) {
+	must(t, tk.createResult(t.Context(), &item.Result{Worker: "w"}))
+	if err := tk.createResult(t.Context(), &item.Result{}); !errors.Is(err, storage.ErrExists) {
 		t.Errorf("a second result: %v", err)
 	}
 	if res, err := tk.findResult(t.Context()); err != nil || res.Worker != "w" {
 		t.Errorf("%v, %v", res, err)
 	}
-	must(t, dir.Put(t.Context(), manifest.ItemKey("item", manifest.FileResult), []byte("{")))
-	for name, read := range map[string]func(context.Context) (*manifest.Result, error){"find": tk.findResult, "existing": tk.readExisting} {
+	must(t, dir.Put(t.Context(), item.Key("item", item.FileResult), []byte("{")))
+	for name, read := range map[string]func(context.Context) (*item.Result, error){"find": tk.findResult, "existing": tk.readExisting} {
 		if res, err := read(t.Context()); res != nil || err == nil || !strings.Contains(err.Error(), "move the item's folder away and run again") {
 			t.Errorf("%s: %v, %v", name, res, err)
 		}
@@ -157,11 +158,11 @@ func TestReadOfResult(t *testing.T) {
 	full := storage.ErrNoSpace
 	tk.assigned.Store = faulty{Dir: dir, put: func(string) error { return full }, get: func(string) error { return storage.ErrNotFound }}
 	w, _ := workerOf(t)
-	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, manifest.Metrics{}); res != nil || !errors.Is(err, full) || tk.written == 0 {
+	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, item.Metrics{}); res != nil || !errors.Is(err, full) || tk.written == 0 {
 		t.Errorf("a full store: %v, %v", res, err)
 	}
 	tk.assigned.Store = faulty{Dir: dir, get: func(string) error { return full }}
-	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, manifest.Metrics{}); res != nil || !errors.Is(err, full) {
+	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, item.Metrics{}); res != nil || !errors.Is(err, full) {
 		t.Errorf("an unreadable store: %v, %v", res, err)
 	}
 }
@@ -235,20 +236,20 @@ func (f files) Get(_ context.Context, path string) ([]byte, error) { return []by
 // Only failures of the environment fail the test of the sources, and only with the last good item or the failed one.
 func TestProbeOfSources(t *testing.T) {
 	t.Parallel()
-	src := func(path string) *manifest.Source {
-		return &manifest.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
+	src := func(path string) *item.Source {
+		return &item.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
 	}
 	for name, tt := range map[string]struct {
-		item manifest.Item
+		item item.Item
 		fail bool
 	}{
-		"image":       {manifest.Item{Image: src("down")}, true},
-		"measurement": {manifest.Item{Image: src("a"), Measurement: src("down")}, true},
-		"mask":        {manifest.Item{Image: src("a"), Mask: src("down")}, true},
-		"kernel":      {manifest.Item{Image: src("a"), Kernel: src("down")}, true},
-		"good":        {manifest.Item{Image: src("a"), Mask: src("b")}, false},
-		"missing":     {manifest.Item{Image: src("missing")}, false},
-		"damaged":     {manifest.Item{Image: &manifest.Source{Path: "a", SHA256: "other"}}, false},
+		"image":       {item.Item{Image: src("down")}, true},
+		"measurement": {item.Item{Image: src("a"), Measurement: src("down")}, true},
+		"mask":        {item.Item{Image: src("a"), Mask: src("down")}, true},
+		"kernel":      {item.Item{Image: src("a"), Kernel: src("down")}, true},
+		"good":        {item.Item{Image: src("a"), Mask: src("b")}, false},
+		"missing":     {item.Item{Image: src("missing")}, false},
+		"damaged":     {item.Item{Image: &item.Source{Path: "a", SHA256: "other"}}, false},
 	} {
 		w, dir := workerOf(t)
 		from := files{"down": storage.ErrUnavailable, "missing": storage.ErrNotFound}
@@ -261,21 +262,21 @@ func TestProbeOfSources(t *testing.T) {
 		if err := w.test(t.Context(), tk, false); err != nil || w.watchdog.Active() {
 			t.Errorf("%s without sources: %v", name, err)
 		}
-		check := &task{preflight: &manifest.Preflight{Items: []manifest.Item{tt.item}}, assigned: in, ctx: t.Context()}
+		check := &task{preflight: &manifest.Preflight{Items: []item.Item{tt.item}}, assigned: in, ctx: t.Context()}
 		if err := w.test(t.Context(), check, true); (err != nil) != tt.fail {
 			t.Errorf("%s in a preflight: %v", name, err)
 		}
-		w.breaker.Succeed("c", manifest.Item{Campaign: "c", Image: src("a")})
+		w.breaker.Succeed("c", item.Item{Campaign: "c", Image: src("a")})
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s after a good item: %v", name, err)
 		}
 		in.loader.Sources, in.Sources = nil, nil
-		w.breaker.Succeed("c", manifest.Item{})
+		w.breaker.Succeed("c", item.Item{})
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s without files: %v", name, err)
 		}
 	}
-	tk := &task{Job: job.Job{Item: manifest.Item{ID: "own"}}, preflight: &manifest.Preflight{}}
+	tk := &task{Job: job.Job{Item: item.Item{ID: "own"}}, preflight: &manifest.Preflight{}}
 	if tk.sample() != &tk.Item {
 		t.Error("a preflight without items")
 	}
@@ -284,22 +285,22 @@ func TestProbeOfSources(t *testing.T) {
 // A preflight reads the files of an item: their number and size are counted, and the image is decoded.
 func TestPreflightOfFiles(t *testing.T) {
 	t.Parallel()
-	src := func(path string) *manifest.Source {
-		return &manifest.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
+	src := func(path string) *item.Source {
+		return &item.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
 	}
 	in := newAssigned(Assignment{Sources: files{"down": storage.ErrUnavailable}}, 1, raster.NewBudget(1<<30), 0)
 	p := &preflight{assigned: in}
-	if n, size, err := p.readFiles(t.Context(), manifest.Item{Measurement: src("four"), Mask: src("three")}); n != 2 || size != 9 || err != nil {
+	if n, size, err := p.readFiles(t.Context(), item.Item{Measurement: src("four"), Mask: src("three")}); n != 2 || size != 9 || err != nil {
 		t.Errorf("%d files, %d bytes, %v", n, size, err)
 	}
-	if n, size, err := p.readFiles(t.Context(), manifest.Item{Image: src("text"), Mask: src("three")}); n != 0 || size != 0 || !errors.Is(err, raster.ErrFormat) {
+	if n, size, err := p.readFiles(t.Context(), item.Item{Image: src("text"), Mask: src("three")}); n != 0 || size != 0 || !errors.Is(err, raster.ErrFormat) {
 		t.Errorf("%d files, %d bytes, %v", n, size, err)
 	}
-	p.sample = []manifest.Item{{Name: "a", Mask: src("down")}, {Name: "b", Kernel: src("kernel")}}
+	p.sample = []item.Item{{Name: "a", Mask: src("down")}, {Name: "b", Kernel: src("kernel")}}
 	if found, err := p.sources(t.Context()); err != nil || found != "1 files, 6 bytes" {
 		t.Errorf("%q, %v", found, err)
 	}
-	p.sample = []manifest.Item{{Name: "a", Mask: src("down")}, {Name: "b", Image: src("text")}}
+	p.sample = []item.Item{{Name: "a", Mask: src("down")}, {Name: "b", Image: src("text")}}
 	if _, err := p.sources(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, raster.ErrFormat) {
 		t.Errorf("the first error is %v", err)
 	}
@@ -366,7 +367,7 @@ func TestSimulatedWorker(t *testing.T) {
 	tk.assigned, tk.batch = newAssigned(Assignment{Store: dir}, 1, nil, 0), 2
 	for range 2 {
 		res, err := s.finish(tk)
-		if err != nil || res.Batch != 2 || res.Outcome != manifest.OutcomeDone {
+		if err != nil || res.Batch != 2 || res.Outcome != item.OutcomeDone {
 			t.Errorf("%+v, %v", res, err)
 		}
 		tk.batch = 3

@@ -9,6 +9,7 @@ import (
 	"ddiff/gpuworker/fleet"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // idle opens n campaigns without items.
@@ -98,7 +99,7 @@ func TestEmptyCampaignIsCheckedWhileLowerPriorityHasWork(t *testing.T) {
 	c.fill("low", 50)
 	c.submit("low")
 	leaseFrom(t, f, "low")
-	publish(t, high, manifest.Item{ID: "high-0"})
+	publish(t, high, item.Item{ID: "high-0"})
 	for calls := 0; calls < 1000; calls++ {
 		a, leases, err := f.Next(t.Context(), time.Second)
 		must(t, err)
@@ -119,7 +120,7 @@ func TestRedeliveredItemsAreFoundAmongIdleCampaigns(t *testing.T) {
 	c := newCluster(t)
 	c.idle(60)
 	q := c.open("one", queue.Config{AckWait: time.Second})
-	publish(t, q, manifest.Item{ID: "one-0"})
+	publish(t, q, item.Item{ID: "one-0"})
 	c.submit("one")
 	f, _ := c.requests()
 	next := func() *queue.Lease {

@@ -18,6 +18,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/storage"
 )
@@ -186,7 +187,7 @@ func (c *cluster) fill(id string, n int) *queue.Queue {
 	q := c.open(id, queue.Config{})
 	var work []queue.Work
 	for i := range n {
-		it := manifest.Item{ID: fmt.Sprintf("%s-%04d", id, i), Campaign: id, Name: fmt.Sprint(i)}
+		it := item.Item{ID: fmt.Sprintf("%s-%04d", id, i), Campaign: id, Name: fmt.Sprint(i)}
 		data, err := json.Marshal(it)
 		must(c.t, err)
 		work = append(work, queue.Work{Class: "class", ID: it.ID, Payload: data})

@@ -17,15 +17,16 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
 // itemsFor returns n items with a prior.
-func itemsFor(t *testing.T, p manifest.PriorFile, n int) []manifest.Item {
+func itemsFor(t *testing.T, p manifest.PriorFile, n int) []item.Item {
 	t.Helper()
 	all := items(t, n)
 	for i := range all {
-		all[i] = with(t, all[i], func(it *manifest.Item) { it.Prior = p.SHA256 })
+		all[i] = with(t, all[i], func(it *item.Item) { it.Prior = p.SHA256 })
 	}
 	return all
 }
@@ -53,7 +54,7 @@ func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 	one, two := c.prior(workertest.Share(t, 0.1)), c.prior(workertest.Share(t, 0.2))
 	bad := one
 	bad.SHA256 = regular.SHA256([]byte("something else"))
-	queues, all := map[string]*queue.Queue{}, map[string][]manifest.Item{}
+	queues, all := map[string]*queue.Queue{}, map[string][]item.Item{}
 	for name, p := range map[string]manifest.PriorFile{"one": one, "two": two, "bad": bad} {
 		queues[name], all[name] = c.open(name, queue.Config{}), itemsFor(t, p, 3)
 		publish(t, queues[name], all[name]...)
@@ -62,7 +63,7 @@ func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 	w := start(t, c.worker(2))
 	for _, name := range []string{"one", "two"} {
 		for _, r := range results(t, queues[name], 3) {
-			if r.Outcome != manifest.OutcomeDone {
+			if r.Outcome != item.OutcomeDone {
 				t.Errorf("item %s of campaign %s is %s: %s", r.Item.Name, name, r.Outcome, r.Reason)
 			}
 		}
@@ -163,7 +164,7 @@ func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 	w.stop(t)
 	wantEmpty(t, again)
 	for name, r := range got {
-		if r.Outcome != manifest.OutcomeDone || !r.Finished.Equal(done[name].Finished) {
+		if r.Outcome != item.OutcomeDone || !r.Finished.Equal(done[name].Finished) {
 			t.Errorf("item %s is %s, finished at %v: %s", name, r.Outcome, r.Finished, r.Reason)
 		}
 	}
@@ -187,7 +188,7 @@ func TestWorkerTunesBatchSize(t *testing.T) {
 	w.stop(t)
 	ones := 0
 	for name, r := range got {
-		if r.Outcome != manifest.OutcomeDone || bits.OnesCount(uint(r.Batch)) != 1 {
+		if r.Outcome != item.OutcomeDone || bits.OnesCount(uint(r.Batch)) != 1 {
 			t.Errorf("item %s is %s in a batch of %d", name, r.Outcome, r.Batch)
 		}
 		if r.Batch == 1 {
@@ -237,10 +238,10 @@ func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	}()
 	close(pace.next)
 	s := prefixed(t, c.store, "out/one")
-	wantResult := func(it manifest.Item) {
+	wantResult := func(it item.Item) {
 		t.Helper()
 		waitUntil(t, "an item has no result", func() bool {
-			_, err := s.Get(context.Background(), manifest.ItemKey(it.ID, manifest.FileResult))
+			_, err := s.Get(context.Background(), item.Key(it.ID, item.FileResult))
 			return err == nil
 		})
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // host starts workers with a connection each.
@@ -82,10 +82,10 @@ func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.
 }
 
 // wantDone checks that all items are done at their first attempt.
-func wantDone(t *testing.T, got map[string]manifest.Result) {
+func wantDone(t *testing.T, got map[string]item.Result) {
 	t.Helper()
 	for name, r := range got {
-		if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
+		if r.Outcome != item.OutcomeDone || r.Attempt != 1 {
 			t.Errorf("item %s is %s at attempt %d: %s", name, r.Outcome, r.Attempt, r.Reason)
 		}
 	}

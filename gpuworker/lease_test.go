@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // pace is a Steps function with which a test waits for each step and delays the next.
@@ -49,7 +49,7 @@ func TestDrainSavesAndResumesItems(t *testing.T) {
 		t.Errorf("%d checkpoints, want 3", n)
 	}
 	for _, it := range all {
-		if _, err := s.Get(t.Context(), manifest.ItemKey(it.ID, manifest.FileResult)); err == nil {
+		if _, err := s.Get(t.Context(), item.Key(it.ID, item.FileResult)); err == nil {
 			t.Errorf("item %s has a result", it.Name)
 		}
 	}
@@ -77,7 +77,7 @@ func TestDrainSavesAndResumesItems(t *testing.T) {
 		if r := wantStored(t, s, it.ID); r.Attempt != 1 {
 			t.Errorf("item %s is at attempt %d", it.Name, r.Attempt)
 		}
-		if !slices.Equal(get(t, s, it.ID, manifest.FileData), get(t, reference, it.ID, manifest.FileData)) ||
+		if !slices.Equal(get(t, s, it.ID, item.FileData), get(t, reference, it.ID, item.FileData)) ||
 			!slices.Equal(samples(t, s, it.ID), samples(t, reference, it.ID)) {
 			t.Errorf("item %s differs from the item of an uninterrupted worker", it.Name)
 		}
@@ -101,7 +101,7 @@ func TestItemWithoutEvidenceGetsAnotherAttempt(t *testing.T) {
 		}
 	}
 	w := start(t, config(t, q, s))
-	if r := results(t, q, 1)[it.Name]; r.Outcome != manifest.OutcomeDone || r.Attempt != 3 {
+	if r := results(t, q, 1)[it.Name]; r.Outcome != item.OutcomeDone || r.Attempt != 3 {
 		t.Errorf("the item is %q at attempt %d: %s", r.Outcome, r.Attempt, r.Reason)
 	}
 	w.stop(t)

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"ddiff/gpuworker"
-	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
@@ -20,7 +20,7 @@ func TestBatchThatExceedsMemoryIsHalved(t *testing.T) {
 	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: solver.Build{Streams: 1}})
 	t.Cleanup(func() { must(t, e.Close()) })
-	var all []manifest.Item
+	var all []item.Item
 	for _, it := range items(t, 8) {
 		it.Prior = p.SHA256
 		must(t, it.Identify())
@@ -38,7 +38,7 @@ func TestBatchThatExceedsMemoryIsHalved(t *testing.T) {
 	wantEmpty(t, q)
 	for _, it := range all {
 		r := wantStored(t, s, it.ID)
-		if r.Batch != 2 || r.Attempt != 1 || got[it.Name].Outcome != manifest.OutcomeDone {
+		if r.Batch != 2 || r.Attempt != 1 || got[it.Name].Outcome != item.OutcomeDone {
 			t.Errorf("item %s is %s in a batch of %d at attempt %d", it.Name, r.Outcome, r.Batch, r.Attempt)
 		}
 	}

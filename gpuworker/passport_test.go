@@ -10,13 +10,14 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
 
 // work restores items with a new worker and returns their results.
-func work(t *testing.T, s store, name string, all ...manifest.Item) map[string]manifest.Result {
+func work(t *testing.T, s store, name string, all ...item.Item) map[string]item.Result {
 	t.Helper()
 	q := newQueue(t, queue.Config{})
 	publish(t, q, all...)
@@ -35,7 +36,7 @@ func TestPassportOfStoredImage(t *testing.T) {
 	it.Campaign, it.Index = "summer", 7 // not part of the identity
 	work(t, s, "tester", it)
 	r := wantStored(t, s, it.ID)
-	p, err := passport.Read(get(t, s, it.ID, manifest.FileRestored))
+	p, err := passport.Read(get(t, s, it.ID, item.FileRestored))
 	must(t, err)
 
 	want := it
@@ -46,14 +47,14 @@ func TestPassportOfStoredImage(t *testing.T) {
 	if got := regular.SHA256(samples(t, s, it.ID)); p.Pixels != got {
 		t.Errorf("the pixels have the digest %s, the passport says %s", got, p.Pixels)
 	}
-	if got := regular.SHA256(get(t, s, it.ID, manifest.FileData)); len(p.Data) != 1 || p.Data[manifest.FileData] != got {
-		t.Errorf("the data are %v, want %s for %s", p.Data, got, manifest.FileData)
+	if got := regular.SHA256(get(t, s, it.ID, item.FileData)); len(p.Data) != 1 || p.Data[item.FileData] != got {
+		t.Errorf("the data are %v, want %s for %s", p.Data, got, item.FileData)
 	}
 	if !reflect.DeepEqual(p.Metrics, r.Metrics) || !reflect.DeepEqual(p.MetricIDs, r.MetricIDs) || !p.Runtime.Equal(r.Runtime) ||
 		p.Batch != 1 || p.Worker != "tester" || p.Attempt != 1 || p.TraceID != r.TraceID {
 		t.Errorf("the passport is %+v, the result %+v", p, r)
 	}
-	text, _, err := raster.PNGText(get(t, s, it.ID, manifest.FileRestored), "ddiff")
+	text, _, err := raster.PNGText(get(t, s, it.ID, item.FileRestored), "ddiff")
 	must(t, err)
 	for _, absent := range []string{"campaign", "summer", "index", "finished", "seconds"} {
 		if strings.Contains(text, absent) {
@@ -70,7 +71,7 @@ func TestPassportIsDeterministic(t *testing.T) {
 	for i, name := range []string{"one", "one", "two"} {
 		s := newStore(t)
 		work(t, s, name, it)
-		files[i] = get(t, s, it.ID, manifest.FileRestored)
+		files[i] = get(t, s, it.ID, item.FileRestored)
 	}
 	if !bytes.Equal(files[0], files[1]) {
 		t.Error("equal results have different files")
@@ -115,25 +116,25 @@ func TestRecompute(t *testing.T) {
 	}
 
 	gone := it
-	gone.Image = &manifest.Source{Path: "nowhere.png", SHA256: it.Image.SHA256}
+	gone.Image = &item.Source{Path: "nowhere.png", SHA256: it.Image.SHA256}
 	if _, err := job.Recompute(t.Context(), e, manifest.Files{}, gone, nil); err == nil || !strings.Contains(err.Error(), "nowhere.png") {
 		t.Errorf("a missing image: error %v", err)
 	}
-	got, err = job.Recompute(t.Context(), e, manifest.Files{}, gone, &job.Stored{Measurement: get(t, s, it.ID, manifest.FileData)})
+	got, err = job.Recompute(t.Context(), e, manifest.Files{}, gone, &job.Stored{Measurement: get(t, s, it.ID, item.FileData)})
 	must(t, err)
 	check(t, got)
 	if got.Metrics.Has("psnr") {
 		t.Error("PSNR without a ground truth")
 	}
 
-	for name, change := range map[string]func(*manifest.Item){
-		"no input":      func(it *manifest.Item) { it.Image = nil },
-		"other prior":   func(it *manifest.Item) { it.Prior = strings.Repeat("ab", 32) },
-		"unknown task":  func(it *manifest.Item) { it.Task = "magic" },
-		"bad settings":  func(it *manifest.Item) { it.Solver = json.RawMessage(`{"steps":0}`) },
-		"no settings":   func(it *manifest.Item) { it.Solver = json.RawMessage(`[]`) },
-		"other size":    func(it *manifest.Item) { it.Width, it.Height = 64, 32 },
-		"negative size": func(it *manifest.Item) { it.Width, it.Height = -32, -32 },
+	for name, change := range map[string]func(*item.Item){
+		"no input":      func(it *item.Item) { it.Image = nil },
+		"other prior":   func(it *item.Item) { it.Prior = strings.Repeat("ab", 32) },
+		"unknown task":  func(it *item.Item) { it.Task = "magic" },
+		"bad settings":  func(it *item.Item) { it.Solver = json.RawMessage(`{"steps":0}`) },
+		"no settings":   func(it *item.Item) { it.Solver = json.RawMessage(`[]`) },
+		"other size":    func(it *item.Item) { it.Width, it.Height = 64, 32 },
+		"negative size": func(it *item.Item) { it.Width, it.Height = -32, -32 },
 	} {
 		bad := it
 		change(&bad)
@@ -145,7 +146,7 @@ func TestRecompute(t *testing.T) {
 		"nothing":     {},
 		"other shape": {Measurement: other(t)},
 	} {
-		if _, err := job.Recompute(t.Context(), e, manifest.Files{}, it, &stored); err == nil || !strings.Contains(err.Error(), manifest.FileData) {
+		if _, err := job.Recompute(t.Context(), e, manifest.Files{}, it, &stored); err == nil || !strings.Contains(err.Error(), item.FileData) {
 			t.Errorf("stored %s: error %v", name, err)
 		}
 	}

@@ -12,16 +12,17 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/passport"
 )
 
 // fixed returns the items with a fixed precision.
-func fixed(t *testing.T, all []manifest.Item, p manifest.Precision) []manifest.Item {
+func fixed(t *testing.T, all []item.Item, p manifest.Precision) []item.Item {
 	t.Helper()
 	out := slices.Clone(all)
 	for i := range out {
-		out[i] = with(t, out[i], func(it *manifest.Item) { it.Precision = p })
+		out[i] = with(t, out[i], func(it *item.Item) { it.Precision = p })
 	}
 	return out
 }
@@ -43,7 +44,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 	c := newCluster(t)
 	p := c.prior(workertest.Share(t, 0.1))
 	const n = 3
-	queues, all := map[string]*queue.Queue{}, map[string][]manifest.Item{}
+	queues, all := map[string]*queue.Queue{}, map[string][]item.Item{}
 	for name, precision := range map[string]manifest.Precision{"any": "", "full": "float32", "half": "float16", "brain": "bfloat16"} {
 		queues[name], all[name] = c.open(name, queue.Config{}), fixed(t, itemsFor(t, p, n), precision)
 		publish(t, queues[name], all[name]...)
@@ -62,7 +63,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 	plain := start(t, cfg)
 	for _, name := range []string{"any", "full"} {
 		for _, r := range results(t, queues[name], n) {
-			if r.Outcome != manifest.OutcomeDone || r.Runtime.Precision != "fp32" || r.Worker != "plain" {
+			if r.Outcome != item.OutcomeDone || r.Runtime.Precision != "fp32" || r.Worker != "plain" {
 				t.Errorf("item %s of campaign %s: %s by %s in %q: %s", r.Item.Name, name, r.Outcome, r.Worker, r.Runtime.Precision, r.Reason)
 			}
 		}
@@ -85,7 +86,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 
 	able := start(t, c.able("able", "", manifest.PrecisionFloat32, manifest.PrecisionFloat16))
 	for _, r := range results(t, queues["half"], n) {
-		if r.Outcome != manifest.OutcomeDone || r.Runtime.Precision != "fp16" || r.Worker != "able" {
+		if r.Outcome != item.OutcomeDone || r.Runtime.Precision != "fp16" || r.Worker != "able" {
 			t.Errorf("item %s of campaign half: %s by %s in %q: %s", r.Item.Name, r.Outcome, r.Worker, r.Runtime.Precision, r.Reason)
 		}
 	}
@@ -94,7 +95,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 		t.Errorf("%d items in bfloat16 remain, want %d", pending("brain"), n)
 	}
 	it := all["half"][0]
-	passport, err := passport.Read(get(t, prefixed(t, c.store, "out/half"), it.ID, manifest.FileRestored))
+	passport, err := passport.Read(get(t, prefixed(t, c.store, "out/half"), it.ID, item.FileRestored))
 	if err != nil || passport.Runtime.Precision != "fp16" || passport.Item.Precision != manifest.PrecisionFloat16 {
 		t.Errorf("passport of %q, item of %q, %v", passport.Runtime.Precision, passport.Item.Precision, err)
 	}
@@ -115,7 +116,7 @@ func TestPrecisionOverWorkersDefault(t *testing.T) {
 	w := start(t, c.able("half", onnxruntime.FP16, manifest.PrecisionFloat32, manifest.PrecisionFloat16))
 	for precision, want := range map[manifest.Precision]string{"": "fp16", "float32": "fp32", "float16": "fp16"} {
 		for _, r := range results(t, queues[precision], 2) {
-			if r.Outcome != manifest.OutcomeDone || r.Runtime.Precision != want || r.Item.Precision != precision {
+			if r.Outcome != item.OutcomeDone || r.Runtime.Precision != want || r.Item.Precision != precision {
 				t.Errorf("item of %q: %s in %q, want %q", precision, r.Outcome, r.Runtime.Precision, want)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/restore/check"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
@@ -36,7 +37,7 @@ func (t *task) decodePreflight() error {
 		return errCrashed
 	}
 	p, err := manifest.DecodePreflight(t.lease.Payload())
-	if errors.Is(err, manifest.ErrNewer) {
+	if errors.Is(err, item.ErrNewer) {
 		return job.Unsupported(err)
 	}
 	if err != nil {
@@ -120,7 +121,7 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 type preflight struct {
 	*assigned
 	tuner  *tuner.Tuner
-	sample []manifest.Item
+	sample []item.Item
 	tasks  []*task // the sample with plans
 	// attempt is the number of the attempt, from 1.
 	attempt int
@@ -233,24 +234,24 @@ func (p *preflight) sources(ctx context.Context) (string, error) {
 }
 
 // rotated returns the sample without the images that earlier attempts began with, and then those.
-func (p *preflight) rotated() []manifest.Item {
+func (p *preflight) rotated() []item.Item {
 	var names []string
 	for _, it := range p.sample {
 		if !slices.Contains(names, it.Name) {
 			names = append(names, it.Name)
 		}
 	}
-	isTried := func(it manifest.Item) bool {
+	isTried := func(it item.Item) bool {
 		return slices.Contains(names[:max(0, min(p.attempt-1, len(names)))], it.Name)
 	}
 	next := slices.DeleteFunc(slices.Clone(p.sample), isTried)
-	last := slices.DeleteFunc(slices.Clone(p.sample), func(it manifest.Item) bool { return !isTried(it) })
+	last := slices.DeleteFunc(slices.Clone(p.sample), func(it item.Item) bool { return !isTried(it) })
 	return append(next, last...)
 }
 
 // readFiles reads the files of an item and returns their number and bytes.
-func (p *preflight) readFiles(ctx context.Context, it manifest.Item) (n, size int, err error) {
-	for _, s := range []*manifest.Source{it.Image, it.Measurement, it.Mask, it.Kernel} {
+func (p *preflight) readFiles(ctx context.Context, it item.Item) (n, size int, err error) {
+	for _, s := range []*item.Source{it.Image, it.Measurement, it.Mask, it.Kernel} {
 		if s == nil {
 			continue
 		}

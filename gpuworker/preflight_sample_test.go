@@ -3,15 +3,15 @@ package gpuworker
 import (
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestPreflightAttemptsBeginWithOtherImages: an image that ends the worker must not end every attempt.
 func TestPreflightAttemptsBeginWithOtherImages(t *testing.T) {
 	t.Parallel()
-	var sample []manifest.Item
+	var sample []item.Item
 	for _, name := range []string{"a", "a", "b", "c"} {
-		sample = append(sample, manifest.Item{Name: name, Index: len(sample)})
+		sample = append(sample, item.Item{Name: name, Index: len(sample)})
 	}
 	for attempt, want := range map[int]string{0: "aabc", 1: "aabc", 2: "bcaa", 3: "caab", 4: "aabc", 9: "aabc"} {
 		got := ""

@@ -16,13 +16,14 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
 
 // preflight publishes the preflight of a campaign.
-func preflight(t *testing.T, q *queue.Queue, campaign string, sample ...manifest.Item) {
+func preflight(t *testing.T, q *queue.Queue, campaign string, sample ...item.Item) {
 	t.Helper()
 	data, err := json.Marshal(manifest.Preflight{Campaign: campaign, Items: sample})
 	must(t, err)
@@ -47,7 +48,7 @@ func checked(t *testing.T, q *queue.Queue) manifest.Checked {
 }
 
 // with returns a changed copy of an item.
-func with(t *testing.T, it manifest.Item, change func(*manifest.Item)) manifest.Item {
+func with(t *testing.T, it item.Item, change func(*item.Item)) item.Item {
 	t.Helper()
 	change(&it)
 	must(t, it.Identify())
@@ -55,16 +56,16 @@ func with(t *testing.T, it manifest.Item, change func(*manifest.Item)) manifest.
 }
 
 // sampleItems returns one item for each task, and an item of another size.
-func sampleItems(t *testing.T, prior string) []manifest.Item {
+func sampleItems(t *testing.T, prior string) []item.Item {
 	t.Helper()
-	base := item(t, "sample", image(t, 0), nil)
-	var out []manifest.Item
+	base := newItem(t, "sample", image(t, 0), nil)
+	var out []item.Item
 	for _, info := range operator.Builtin() {
 		params, err := info.Parameters.Complete(nil)
 		must(t, err)
-		out = append(out, with(t, base, func(it *manifest.Item) { it.Prior, it.Task, it.Params = prior, info.Name, params }))
+		out = append(out, with(t, base, func(it *item.Item) { it.Prior, it.Task, it.Params = prior, info.Name, params }))
 	}
-	return append(out, with(t, base, func(it *manifest.Item) { it.Prior, it.Width, it.Height = prior, 2*side, side }))
+	return append(out, with(t, base, func(it *item.Item) { it.Prior, it.Width, it.Height = prior, 2*side, side }))
 }
 
 var allChecks = []string{
@@ -81,10 +82,10 @@ func TestPreflight(t *testing.T) {
 	tall := c.prior(hungryAlong(t, 2, side, 1)) // its smallest size has memory
 	damaged := tiny
 	damaged.SHA256 = strings.Repeat("cd", 32)
-	gone := item(t, "gone", image(t, 1), nil)
+	gone := newItem(t, "gone", image(t, 1), nil)
 	must(t, os.Remove(gone.Image.Path))
-	one := func(change func(*manifest.Item)) []manifest.Item {
-		return []manifest.Item{with(t, item(t, "one", image(t, 2), nil), func(it *manifest.Item) {
+	one := func(change func(*item.Item)) []item.Item {
+		return []item.Item{with(t, newItem(t, "one", image(t, 2), nil), func(it *item.Item) {
 			it.Prior = tiny.SHA256
 			change(it)
 		})}
@@ -92,20 +93,20 @@ func TestPreflight(t *testing.T) {
 	cases := []struct {
 		name   string
 		prior  manifest.PriorFile
-		sample []manifest.Item
+		sample []item.Item
 		failed string
 		reason string
 	}{
 		{"good", tiny, sampleItems(t, tiny.SHA256), "", ""},
-		{"another-prior", tiny, one(func(it *manifest.Item) { it.Prior = strings.Repeat("ab", 32) }), gpuworker.CheckPrior, "abababababab"},
-		{"damaged-prior", damaged, one(func(*manifest.Item) {}), gpuworker.CheckPrior, "submit the campaign again"},
+		{"another-prior", tiny, one(func(it *item.Item) { it.Prior = strings.Repeat("ab", 32) }), gpuworker.CheckPrior, "abababababab"},
+		{"damaged-prior", damaged, one(func(*item.Item) {}), gpuworker.CheckPrior, "submit the campaign again"},
 		{"no-items", tiny, nil, gpuworker.CheckPrior, "no items"},
-		{"odd-size", tiny, one(func(it *manifest.Item) { it.Width = 36 }), gpuworker.CheckShapes, "multiple of 8"},
-		{"hungry", hungry, one(func(it *manifest.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckPrior, "out of memory"},
-		{"tall", tall, one(func(it *manifest.Item) { it.Prior, it.Height = tall.SHA256, 4*side }), gpuworker.CheckMemory, "out of memory"},
-		{"gone", tiny, []manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, gpuworker.CheckSources, gone.Image.Path},
-		{"one-gone", tiny, append([]manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, one(func(*manifest.Item) {})...), "", ""},
-		{"replacing-store", tiny, one(func(*manifest.Item) {}), gpuworker.CheckStore, "could be replaced"},
+		{"odd-size", tiny, one(func(it *item.Item) { it.Width = 36 }), gpuworker.CheckShapes, "multiple of 8"},
+		{"hungry", hungry, one(func(it *item.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckPrior, "out of memory"},
+		{"tall", tall, one(func(it *item.Item) { it.Prior, it.Height = tall.SHA256, 4*side }), gpuworker.CheckMemory, "out of memory"},
+		{"gone", tiny, []item.Item{with(t, gone, func(it *item.Item) { it.Prior = tiny.SHA256 })}, gpuworker.CheckSources, gone.Image.Path},
+		{"one-gone", tiny, append([]item.Item{with(t, gone, func(it *item.Item) { it.Prior = tiny.SHA256 })}, one(func(*item.Item) {})...), "", ""},
+		{"replacing-store", tiny, one(func(*item.Item) {}), gpuworker.CheckStore, "could be replaced"},
 	}
 	e := c.engines()
 	queues := map[string]*queue.Queue{}
@@ -147,8 +148,8 @@ func TestPreflightAboveMemory(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
-	sized := func(n int) manifest.Item {
-		return with(t, item(t, fmt.Sprint(n), image(t, 0), nil), func(it *manifest.Item) { it.Prior, it.Width, it.Height = p.SHA256, n, n })
+	sized := func(n int) item.Item {
+		return with(t, newItem(t, fmt.Sprint(n), image(t, 0), nil), func(it *item.Item) { it.Prior, it.Width, it.Height = p.SHA256, n, n })
 	}
 	small, large := sized(side), sized(1024)
 	const limit = 256 << 20 // bytes
@@ -156,11 +157,11 @@ func TestPreflightAboveMemory(t *testing.T) {
 	e := c.engines()
 	cases := []struct {
 		name   string
-		sample []manifest.Item
+		sample []item.Item
 		failed string
 	}{
-		{"large", []manifest.Item{large}, gpuworker.CheckGradient},
-		{"one-of-two", []manifest.Item{large, small}, ""},
+		{"large", []item.Item{large}, gpuworker.CheckGradient},
+		{"one-of-two", []item.Item{large, small}, ""},
 	}
 	queues := map[string]*queue.Queue{}
 	for _, k := range cases {
@@ -205,7 +206,7 @@ func TestPreflightBesideBatch(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	tiny := c.prior(workertest.Share(t, 0.1))
-	long := item(t, "long", image(t, 0), nil, func(s method.Settings) method.Settings {
+	long := newItem(t, "long", image(t, 0), nil, func(s method.Settings) method.Settings {
 		s.Steps = 1000
 		return s
 	})
@@ -221,7 +222,7 @@ func TestPreflightBesideBatch(t *testing.T) {
 		if s := w.Load().Beat().Solving; s == nil || s.Campaign != "beside" || s.Steps != 1000 || len(s.Items) != 1 || s.Items[0].ID != long.ID {
 			t.Errorf("the heartbeat has %+v", s)
 		}
-		preflight(t, check, "check", with(t, long, func(it *manifest.Item) { it.Prior = tiny.SHA256 }))
+		preflight(t, check, "check", with(t, long, func(it *item.Item) { it.Prior = tiny.SHA256 }))
 		c.submit("check", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
 		for w.Load().Held() < 2 && t.Context().Err() == nil { // until the worker has leased the preflight
 			time.Sleep(time.Millisecond)
@@ -232,10 +233,10 @@ func TestPreflightBesideBatch(t *testing.T) {
 		q := c.open(campaign, queue.Config{})
 		publish(t, q, long)
 		c.submit(campaign, func(r *manifest.Campaign) { r.Prior = tiny })
-		if r := results(t, q, 1)["long"]; r.Outcome != manifest.OutcomeDone {
+		if r := results(t, q, 1)["long"]; r.Outcome != item.OutcomeDone {
 			t.Fatalf("%s: %s: %s", campaign, r.Outcome, r.Reason)
 		}
-		data, err := c.store.Get(t.Context(), "out/"+campaign+"/"+manifest.ItemKey(long.ID, manifest.FileRestored))
+		data, err := c.store.Get(t.Context(), "out/"+campaign+"/"+item.Key(long.ID, item.FileRestored))
 		must(t, err)
 		return data
 	}

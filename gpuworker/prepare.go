@@ -10,6 +10,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
 
@@ -36,7 +37,7 @@ func (w *Worker) start(ctx context.Context, a *assigned, l *queue.Lease) *task {
 }
 
 // prepare decodes the message of an item and loads the item. It returns the item's result if there is one.
-func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error) {
+func (w *Worker) prepare(ctx context.Context, t *task) (*item.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 
 // fetch runs the fetch stage of an item. It returns the result of an earlier attempt, or of another campaign with the
 // same output, if there is one: an item that is published again costs one read. Otherwise it calls load.
-func (c *core) fetch(ctx context.Context, t *task, load func(ctx context.Context) error) (res *manifest.Result, err error) {
+func (c *core) fetch(ctx context.Context, t *task, load func(ctx context.Context) error) (res *item.Result, err error) {
 	err = c.stage(t, telemetry.StageFetch, c.cfg.Limits.Prepare, func(traced context.Context) error {
 		// Draining and the cancellation of the campaign interrupt reading.
 		traced, stop := t.assigned.withLifetime(traced)
@@ -87,7 +88,7 @@ func (c *core) fetch(ctx context.Context, t *task, load func(ctx context.Context
 type engineRestorer struct{ *core }
 
 // prepare reads the item's files and checkpoint, and measures.
-func (e engineRestorer) prepare(ctx context.Context, t *task) (*manifest.Result, error) {
+func (e engineRestorer) prepare(ctx context.Context, t *task) (*item.Result, error) {
 	res, err := e.fetch(ctx, t, func(ctx context.Context) error {
 		if err := t.assigned.loader.Plan(&t.Job); err != nil {
 			return err

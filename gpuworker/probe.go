@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -60,7 +60,7 @@ func testStore(ctx context.Context, s store, size int) (err error) {
 // are errors: a missing or damaged file concerns its item.
 func (w *Worker) testSources(ctx context.Context, t *task) error {
 	it := cmp.Or(w.breaker.LastGood(t.assigned.Campaign), t.sample())
-	for _, s := range []*manifest.Source{it.Image, it.Measurement, it.Mask, it.Kernel} {
+	for _, s := range []*item.Source{it.Image, it.Measurement, it.Mask, it.Kernel} {
 		if s == nil || t.assigned.Sources == nil {
 			continue
 		}
@@ -72,7 +72,7 @@ func (w *Worker) testSources(ctx context.Context, t *task) error {
 }
 
 // sample returns the item, or an item of the preflight.
-func (t *task) sample() *manifest.Item {
+func (t *task) sample() *item.Item {
 	if t.preflight != nil && len(t.preflight.Items) > 0 {
 		return &t.preflight.Items[0]
 	}
@@ -81,7 +81,7 @@ func (t *task) sample() *manifest.Item {
 
 // probe implements restorer. It makes one step of the last good item, or of the failed item, whose divergence may be
 // its own.
-func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.Item) error {
+func (e engineRestorer) probe(ctx context.Context, failed *task, good *item.Item) error {
 	t := &task{Job: job.Job{Item: *cmp.Or(good, failed.sample())}, assigned: failed.assigned}
 	if t.assigned.Engine == nil || t.Item.ID == "" {
 		return nil
@@ -97,4 +97,4 @@ func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.
 }
 
 // probe implements restorer.
-func (s *simulator) probe(context.Context, *task, *manifest.Item) error { return nil }
+func (s *simulator) probe(context.Context, *task, *item.Item) error { return nil }

@@ -14,6 +14,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // publishPayload publishes one item with its payload.
@@ -41,19 +42,19 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 	c := newCluster(t)
 	p := c.prior(workertest.Share(t, 0.1))
 	base := itemsFor(t, p, 1)[0]
-	encode := func(it manifest.Item) []byte {
+	encode := func(it item.Item) []byte {
 		t.Helper()
 		data, err := json.Marshal(it)
 		must(t, err)
 		return manifest.EncodeItem(data)
 	}
-	solver := func(change string) func(*manifest.Item) {
-		return func(it *manifest.Item) {
+	solver := func(change string) func(*item.Item) {
+		return func(it *item.Item) {
 			it.Solver = append(bytes.TrimSuffix(bytes.Clone(it.Solver), []byte("}")), change...)
 		}
 	}
 	payloads := map[string]struct {
-		item    manifest.Item
+		item    item.Item
 		replace [2]string // in the payload
 		reason  string
 	}{
@@ -61,11 +62,11 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 		"form":      {base, [2]string{`"schema":1,"id":"`, `"schema":2,"id":7,"was":"`}, "schema is 2"}, // a field has another type
 		"setting":   {base, [2]string{`"id":"` + base.ID[:4], `"gain":3,"id":"0000`}, "a setting that this version does not know"},
 		"parameter": {with(t, base, solver(`,"momentum":0.5}`)), [2]string{}, "solver setting"},
-		"method": {with(t, base, func(it *manifest.Item) {
+		"method": {with(t, base, func(it *item.Item) {
 			it.Method, it.Solver = "flow", []byte(`{"method":"flow","steps":8}`)
 		}), [2]string{}, `"flow"`},
-		"task":           {with(t, base, func(it *manifest.Item) { it.Task = "painting" }), [2]string{}, "painting"},
-		"task-parameter": {with(t, base, func(it *manifest.Item) { it.Params = map[string]float64{"depth": 1} }), [2]string{}, "depth"},
+		"task":           {with(t, base, func(it *item.Item) { it.Task = "painting" }), [2]string{}, "painting"},
+		"task-parameter": {with(t, base, func(it *item.Item) { it.Params = map[string]float64{"depth": 1} }), [2]string{}, "depth"},
 	}
 	queues := map[string]*queue.Queue{}
 	for id, k := range payloads {
@@ -96,7 +97,7 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 	cfg.Work = work
 	w, running := begin(t, cfg)
 	for name, r := range results(t, known, 2) {
-		if r.Outcome != manifest.OutcomeDone {
+		if r.Outcome != item.OutcomeDone {
 			t.Errorf("item %s is %s: %s", name, r.Outcome, r.Reason)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
@@ -28,7 +29,7 @@ const shutdownTimeout = 10 * time.Second
 // settle reports the outcome of an attempt to the queue; res is the result of an item that is done. The result event is
 // published before the acknowledgement: a crash between the two repeats the event and never loses it. An error means
 // that the queue is unavailable.
-func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
+func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *item.Result) error {
 	if o.kind == released { // by releaseAll
 		return nil
 	}
@@ -133,7 +134,7 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 }
 
 // report maps an outcome to calls of the queue.
-func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
+func (w *Worker) report(ctx context.Context, t *task, o outcome, res *item.Result) error {
 	log := w.log(t)
 	if o.kind == faulted && w.cfg.Patience > 0 && job.FromSource(o.err) {
 		o.kind = retried
@@ -162,7 +163,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			return w.bury(ctx, t, o.err)
 		}
 		log.Error("item cannot be restored", "reason", o.err)
-		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
+		res = w.result(t, item.OutcomeFailed, o.err.Error())
 	case retried:
 		// The items of a batch that hung run alone next.
 		if guard.InCompany(o.err) || (!t.lease.Last() && !t.lease.Exhausted()) {
@@ -182,7 +183,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		return t.lease.Release(ctx)
 	case failed:
 		log.Error("item cannot be restored", "reason", o.err)
-		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
+		res = w.result(t, item.OutcomeFailed, o.err.Error())
 	case cancelled:
 		log.Info("dropped item of a cancelled campaign")
 		w.withdrawStart(ctx, t, true)
@@ -199,7 +200,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		}
 		log.Info("restored item", "seconds", t.seconds)
 	}
-	if res.Outcome == manifest.OutcomeFailed {
+	if res.Outcome == item.OutcomeFailed {
 		defer w.storeLog(ctx, t, string(res.Outcome), o.err)
 	}
 	if err := w.publishResult(ctx, t, res); err != nil {
@@ -243,7 +244,7 @@ func (w *Worker) releaseFaulted(ctx context.Context, t *task, reason error, toBl
 
 // bury publishes the item as dead, removes it from the queue and stores the record of its last attempt.
 func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
-	res := w.result(t, manifest.OutcomeDead, reason.Error())
+	res := w.result(t, item.OutcomeDead, reason.Error())
 	defer w.storeLog(ctx, t, string(res.Outcome), reason)
 	var err error
 	if t.lease.Class() == manifest.ClassPreflight {
@@ -281,7 +282,7 @@ func inParallel[T any](items []T, settle func(item T) error) error {
 }
 
 // publishResult publishes the result event and counts it.
-func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Result) error {
+func (w *Worker) publishResult(ctx context.Context, t *task, res *item.Result) error {
 	var event any = res.Event(t.seconds)
 	if w.cfg.WholeResults {
 		event = res
@@ -297,7 +298,7 @@ func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Resul
 }
 
 // taskLabel is the task of an item in metrics. The names of operator files have no limit.
-func taskLabel(it *manifest.Item) string {
+func taskLabel(it *item.Item) string {
 	if it.Operator != nil {
 		return "own"
 	}

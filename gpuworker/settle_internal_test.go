@@ -16,6 +16,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
@@ -80,9 +81,9 @@ func buried(t *testing.T, q *queue.Queue) (n int) {
 	}
 	for event, err := range q.Results(t.Context(), 0) {
 		must(t, err)
-		var e manifest.Event
+		var e item.Event
 		must(t, json.Unmarshal(event.Payload, &e))
-		if e.Outcome == manifest.OutcomeDead {
+		if e.Outcome == item.OutcomeDead {
 			n++
 		}
 		if event.Behind == 0 {
@@ -134,12 +135,12 @@ func TestReportOfOutcomes(t *testing.T) {
 		w, dir := workerOf(t, func(c *Config) { c.Patience, c.Log = tt.patience, NewTail(slog.DiscardHandler) })
 		refusals := 0
 		in := newAssigned(Assignment{Campaign: "a", Store: dir, Refuse: func(error) { refusals++ }}, 1, nil, 0)
-		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: id, Campaign: "a"}}}
+		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), Job: job.Job{Item: item.Item{ID: id, Campaign: "a"}}}
 		if tt.checked {
 			tk.checked = &manifest.Checked{}
 		}
 		before, dead := events(t, q), buried(t, q)
-		if err := w.report(t.Context(), tk, tt.outcome, &manifest.Result{Item: tk.Item, Outcome: manifest.OutcomeDone}); err != nil {
+		if err := w.report(t.Context(), tk, tt.outcome, &item.Result{Item: tk.Item, Outcome: item.OutcomeDone}); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 		if n, m := events(t, q)-before, buried(t, q)-dead; n != tt.events || m != tt.dead || (refusals > 0) != tt.refused {
@@ -183,7 +184,7 @@ func TestDropOfCancelledItem(t *testing.T) {
 	w, dir := workerOf(t, func(c *Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: "a", Campaign: "test"}}}
+	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), Job: job.Job{Item: item.Item{ID: "a", Campaign: "test"}}}
 	tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0)
 	for _, again := range []bool{false, true} {
 		if err := w.report(t.Context(), tk, outcome{cancelled, errCancelled}, nil); err != nil || strings.Contains(log.String(), "could not acknowledge") != again {
@@ -199,12 +200,12 @@ func TestFoundResultIsNoSuccess(t *testing.T) {
 	for batch, id := range []string{"found", "computed"} {
 		w, dir := workerOf(t)
 		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
-		tk.Item, tk.seconds = manifest.Item{ID: id, Campaign: "test"}, 1.5*float64(batch)
+		tk.Item, tk.seconds = item.Item{ID: id, Campaign: "test"}, 1.5*float64(batch)
 		before := uint64(events(t, q))
-		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.Item, Seconds: 1.5}))
+		must(t, w.report(t.Context(), tk, outcome{kind: done}, &item.Result{Item: tk.Item, Seconds: 1.5}))
 		for event, err := range q.Results(t.Context(), before) {
 			must(t, err)
-			var e manifest.Event
+			var e item.Event
 			must(t, json.Unmarshal(event.Payload, &e))
 			if e.Seconds != tk.seconds {
 				t.Errorf("%s: %g device-seconds", id, e.Seconds)
@@ -245,17 +246,17 @@ func TestReleaseOfItems(t *testing.T) {
 		"faulted-last":    {fault: errors.New("device"), marks: queue.Marks{Faults: maxFaults}, events: 1, log: "11 failures of the environment, the last while it ran alone: device"},
 	} {
 		w, dir := workerOf(t, func(c *Config) { c.Log = NewTail(slog.DiscardHandler) })
-		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), ctx: t.Context(), fault: tt.fault, Job: job.Job{Item: manifest.Item{ID: id}}}
+		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), ctx: t.Context(), fault: tt.fault, Job: job.Job{Item: item.Item{ID: id}}}
 		tk.assigned = newAssigned(Assignment{Campaign: "a", Store: dir, Lifetime: tt.lifetime}, 1, nil, 0)
 		if tt.finished {
-			data, err := json.Marshal(manifest.Result{Item: tk.Item})
+			data, err := json.Marshal(item.Result{Item: tk.Item})
 			if err == nil {
-				err = dir.Put(t.Context(), manifest.ItemKey(id, manifest.FileResult), data)
+				err = dir.Put(t.Context(), item.Key(id, item.FileResult), data)
 			}
 			must(t, err)
 		}
 		if tt.noID {
-			tk.Item = manifest.Item{}
+			tk.Item = item.Item{}
 		}
 		before := events(t, q)
 		if err := w.releaseItem(t.Context(), tk); err != nil {
@@ -284,7 +285,7 @@ func TestReleaseOfItems(t *testing.T) {
 // Errors of the queue are tolerated if the worker is configured so, except for a closed queue.
 func TestTransientErrorsOfQueue(t *testing.T) {
 	t.Parallel()
-	tk := &task{Job: job.Job{Item: manifest.Item{Name: "a"}}, lease: &queue.Lease{}}
+	tk := &task{Job: job.Job{Item: item.Item{Name: "a"}}, lease: &queue.Lease{}}
 	for _, tolerates := range []bool{false, true} {
 		w, _ := workerOf(t, func(c *Config) { c.TolerateQueueErrors, c.Idle = tolerates, time.Millisecond })
 		if err := w.ignoreTransient("settle", tk, nil); err != nil {
@@ -322,7 +323,7 @@ func TestSettleOnce(t *testing.T) {
 	q := queueOf(t)
 	ended := 0
 	in := newAssigned(Assignment{Campaign: "test", Store: dir, Done: func() { ended++ }}, 1, nil, 0)
-	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: "a"}}}
+	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), Job: job.Job{Item: item.Item{ID: "a"}}}
 	w.leases.add([]*task{tk})
 	before := events(t, q)
 	must(t, w.settle(t.Context(), tk, outcome{failed, job.ErrInput}, nil))

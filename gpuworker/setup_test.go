@@ -25,6 +25,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
@@ -93,7 +94,7 @@ func batchOf(cfg *gpuworker.Config, n int) {
 }
 
 // dead returns the outcomes of the campaign's dead items.
-func dead(t *testing.T, q *queue.Queue) (all []manifest.Result) {
+func dead(t *testing.T, q *queue.Queue) (all []item.Result) {
 	t.Helper()
 	if last, err := q.LastResult(t.Context()); last == 0 {
 		must(t, err)
@@ -101,9 +102,9 @@ func dead(t *testing.T, q *queue.Queue) (all []manifest.Result) {
 	}
 	for event, err := range q.Results(t.Context(), 0) {
 		must(t, err)
-		var r manifest.Result
+		var r item.Result
 		must(t, json.Unmarshal(event.Payload, &r))
-		if r.Outcome == manifest.OutcomeDead {
+		if r.Outcome == item.OutcomeDead {
 			all = append(all, r)
 		}
 		if event.Behind == 0 {
@@ -114,7 +115,7 @@ func dead(t *testing.T, q *queue.Queue) (all []manifest.Result) {
 }
 
 // image writes an image that depends on number, and returns it as the source of an item.
-func image(t *testing.T, number int) *manifest.Source {
+func image(t *testing.T, number int) *item.Source {
 	t.Helper()
 	img := raster.New(3, side, side)
 	for i := range img.Pix {
@@ -126,7 +127,7 @@ func image(t *testing.T, number int) *manifest.Source {
 }
 
 // measurement writes a y with equal values.
-func measurement(t *testing.T, name string, value float32) *manifest.Source {
+func measurement(t *testing.T, name string, value float32) *item.Source {
 	t.Helper()
 	values := make([]float32, 3*side/4*side/4)
 	for i := range values {
@@ -137,16 +138,16 @@ func measurement(t *testing.T, name string, value float32) *manifest.Source {
 	return source(t, name, data)
 }
 
-func source(t *testing.T, name string, data []byte) *manifest.Source {
+func source(t *testing.T, name string, data []byte) *item.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	must(t, os.WriteFile(path, data, 0o644))
 	sum := sha256.Sum256(data)
-	return &manifest.Source{Path: path, SHA256: hex.EncodeToString(sum[:])}
+	return &item.Source{Path: path, SHA256: hex.EncodeToString(sum[:])}
 }
 
 // item returns an item for super-resolution of an image or a measurement.
-func item(t *testing.T, name string, img, y *manifest.Source, change ...func(method.Settings) method.Settings) manifest.Item {
+func newItem(t *testing.T, name string, img, y *item.Source, change ...func(method.Settings) method.Settings) item.Item {
 	t.Helper()
 	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "gradient", Task: "super_resolution", Steps: steps}, 1000)
 	must(t, err)
@@ -157,8 +158,8 @@ func item(t *testing.T, name string, img, y *manifest.Source, change ...func(met
 	must(t, err)
 	op, err := operator.Builtin().New("super_resolution", nil, operator.Shape{Channels: 3, Height: side, Width: side})
 	must(t, err)
-	it := manifest.Item{
-		Campaign: "test", Name: name, Image: img, Measurement: y, Width: side, Height: side, Fit: manifest.FitCenterCrop,
+	it := item.Item{
+		Campaign: "test", Name: name, Image: img, Measurement: y, Width: side, Height: side, Fit: item.FitCenterCrop,
 		Task: "super_resolution", Params: op.Params, Sigma: 0.05, Method: "ddiff", Solver: raw, Prior: regular.SHA256(workertest.Share(t, 0.1)),
 	}
 	must(t, it.Identify())
@@ -166,16 +167,16 @@ func item(t *testing.T, name string, img, y *manifest.Source, change ...func(met
 }
 
 // items returns n different items.
-func items(t *testing.T, n int) []manifest.Item {
+func items(t *testing.T, n int) []item.Item {
 	t.Helper()
-	var out []manifest.Item
+	var out []item.Item
 	for i := range n {
-		out = append(out, item(t, fmt.Sprintf("image%d", i), image(t, i), nil))
+		out = append(out, newItem(t, fmt.Sprintf("image%d", i), image(t, i), nil))
 	}
 	return out
 }
 
-func publish(t *testing.T, q *queue.Queue, items ...manifest.Item) {
+func publish(t *testing.T, q *queue.Queue, items ...item.Item) {
 	t.Helper()
 	for _, it := range items {
 		data, err := json.Marshal(it)
@@ -242,14 +243,14 @@ func (r *running) stop(t *testing.T) {
 }
 
 // results waits for the events of n items, and returns the results by name, or by identity without a name.
-func results(t *testing.T, q *queue.Queue, n int) map[string]manifest.Result {
+func results(t *testing.T, q *queue.Queue, n int) map[string]item.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	found := map[string]manifest.Result{}
+	found := map[string]item.Result{}
 	for event, err := range q.Results(ctx, 0) {
 		must(t, err)
-		var r manifest.Result
+		var r item.Result
 		must(t, json.Unmarshal(event.Payload, &r))
 		name := r.Item.Name
 		if name == "" {
@@ -285,7 +286,7 @@ func wantEmpty(t *testing.T, q *queue.Queue) {
 
 func get(t *testing.T, s store, id, name string) []byte {
 	t.Helper()
-	data, err := s.Get(t.Context(), manifest.ItemKey(id, name))
+	data, err := s.Get(t.Context(), item.Key(id, name))
 	must(t, err)
 	return data
 }
@@ -293,7 +294,7 @@ func get(t *testing.T, s store, id, name string) []byte {
 // samples returns the pixels of an item's restored image.
 func samples(t *testing.T, s store, id string) []byte {
 	t.Helper()
-	img, err := raster.Decode(get(t, s, id, manifest.FileRestored))
+	img, err := raster.Decode(get(t, s, id, item.FileRestored))
 	must(t, err)
 	rgb, err := raster.RGB8(img)
 	must(t, err)
@@ -301,11 +302,11 @@ func samples(t *testing.T, s store, id string) []byte {
 }
 
 // wantStored checks that the store has an item's result, and files with the result's digests.
-func wantStored(t *testing.T, s store, id string) manifest.Result {
+func wantStored(t *testing.T, s store, id string) item.Result {
 	t.Helper()
-	var r manifest.Result
-	must(t, json.Unmarshal(get(t, s, id, manifest.FileResult), &r))
-	if r.Outcome != manifest.OutcomeDone || r.Item.ID != id || len(r.Artifacts) == 0 {
+	var r item.Result
+	must(t, json.Unmarshal(get(t, s, id, item.FileResult), &r))
+	if r.Outcome != item.OutcomeDone || r.Item.ID != id || len(r.Artifacts) == 0 {
 		t.Errorf("the result of item %s is %+v", id, r)
 	}
 	for name, want := range r.Artifacts {
@@ -329,7 +330,7 @@ func checkpoints(t *testing.T, s *storage.Dir) int {
 }
 
 // warm compiles the solver of an item.
-func warm(t *testing.T, e *restore.Engine, it manifest.Item) {
+func warm(t *testing.T, e *restore.Engine, it item.Item) {
 	t.Helper()
 	var cfg method.Settings
 	must(t, json.Unmarshal(it.Solver, &cfg))

@@ -11,6 +11,7 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/noise"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -110,7 +111,7 @@ func (s *simulator) check(context.Context, *task) (manifest.Checked, error) {
 	}, nil
 }
 
-func (s *simulator) prepare(ctx context.Context, t *task) (*manifest.Result, error) {
+func (s *simulator) prepare(ctx context.Context, t *task) (*item.Result, error) {
 	return s.fetch(ctx, t, func(context.Context) error { return nil })
 }
 
@@ -152,8 +153,8 @@ func (s *simulator) record(begin, end time.Time, items int) {
 }
 
 // finish writes result.json without metrics and artifacts.
-func (s *simulator) finish(t *task) (*manifest.Result, error) {
-	res := s.result(t, manifest.OutcomeDone, "")
+func (s *simulator) finish(t *task) (*item.Result, error) {
+	res := s.result(t, item.OutcomeDone, "")
 	res.Seconds, res.Batch = t.seconds, t.batch
 	err := s.stage(t, telemetry.StageWrite, s.cfg.Limits.Finish, func(ctx context.Context) error {
 		err := t.createResult(ctx, res)

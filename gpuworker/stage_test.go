@@ -11,6 +11,7 @@ import (
 	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // slow is a source that blocks until read is closed.
@@ -81,7 +82,7 @@ func TestReadingExtendsLease(t *testing.T) {
 		}
 		r := results(t, q, 1)[it.Name]
 		w.stop(t)
-		if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
+		if r.Outcome != item.OutcomeDone || r.Attempt != 1 {
 			return fmt.Errorf("the item is %s at attempt %d", r.Outcome, r.Attempt)
 		}
 		return nil

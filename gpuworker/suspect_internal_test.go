@@ -13,6 +13,7 @@ import (
 	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
 
@@ -33,13 +34,13 @@ func (c *hookedContext) Done() <-chan struct{} {
 // loaded is a restorer for which every item is loaded.
 type loaded struct{ restorer }
 
-func (loaded) prepare(context.Context, *task) (*manifest.Result, error) { return nil, nil }
+func (loaded) prepare(context.Context, *task) (*item.Result, error) { return nil, nil }
 
 // The worker leases nothing until a suspect is settled; it does not wait for other items.
 func TestWorkerAwaitsSuspect(t *testing.T) {
 	t.Parallel()
 	q := internalQueue(t, queue.Config{})
-	data, err := json.Marshal(manifest.Item{ID: "item0", Campaign: "a", Name: "image"})
+	data, err := json.Marshal(item.Item{ID: "item0", Campaign: "a", Name: "image"})
 	if err == nil {
 		err = q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: "item0", Payload: data}})
 	}
@@ -92,7 +93,7 @@ func TestLogOfPreflightChecks(t *testing.T) {
 	q, log := internalQueue(t, queue.Config{}), &strings.Builder{}
 	w := quietWorker(t, logTo(log))
 	l := leaseNew(t, q, 1)[0]
-	check := func(ctx context.Context, a Assignment, sample ...manifest.Item) (manifest.Checked, error) {
+	check := func(ctx context.Context, a Assignment, sample ...item.Item) (manifest.Checked, error) {
 		t.Helper()
 		log.Reset()
 		tk := taskOf(t, l, a)

@@ -13,6 +13,7 @@ import (
 	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
@@ -28,9 +29,9 @@ func newStoppedClock() *stoppedClock {
 }
 
 // breakerTask is a task of a campaign.
-func breakerTask(campaign, item string) *task {
+func breakerTask(campaign, it string) *task {
 	a := newAssigned(Assignment{Campaign: campaign}, 1, nil, 0)
-	return &task{assigned: a, Job: job.Job{Item: manifest.Item{ID: item, Campaign: campaign}}, ctx: context.Background(), written: 7}
+	return &task{assigned: a, Job: job.Job{Item: item.Item{ID: it, Campaign: campaign}}, ctx: context.Background(), written: 7}
 }
 
 var (
@@ -81,7 +82,7 @@ type probing struct {
 	calls int
 }
 
-func (p *probing) probe(context.Context, *task, *manifest.Item) error {
+func (p *probing) probe(context.Context, *task, *item.Item) error {
 	p.calls++
 	if p.calls > len(p.errs) {
 		return nil
@@ -159,7 +160,7 @@ type drainingProbe struct {
 	drain func()
 }
 
-func (d drainingProbe) probe(context.Context, *task, *manifest.Item) error {
+func (d drainingProbe) probe(context.Context, *task, *item.Item) error {
 	d.drain()
 	return onnxruntime.ErrDeviceLost
 }
@@ -181,7 +182,7 @@ func TestTestOfSuspendedCampaign(t *testing.T) {
 	denied.Store(true)
 	w := quietWorker(t, func(cfg *Config) { cfg.Work = work })
 	task := breakerTask("a", "1")
-	task.Item.Image = &manifest.Source{Path: "image.png"}
+	task.Item.Image = &item.Source{Path: "image.png"}
 	task.assigned.Sources, task.assigned.loader.Sources = oneFile{denied}, oneFile{denied}
 	for range guard.FailuresToSuspend {
 		w.noteFailure(task, job.SourceError{Err: errItem})

@@ -16,6 +16,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -94,7 +95,7 @@ func TestFileThatIsAlwaysRefusedIsBuried(t *testing.T) {
 	wantDone(t, results(t, h.queue, 1)) // now the worker knows a good file
 	publish(t, h.queue, all[0])
 	r := results(t, h.queue, 2)[all[0].Name]
-	if r.Outcome != manifest.OutcomeDead || !strings.Contains(r.Reason, "11 failures of the environment, the last while it ran alone") {
+	if r.Outcome != item.OutcomeDead || !strings.Contains(r.Reason, "11 failures of the environment, the last while it ran alone") {
 		t.Errorf("the item is %s: %s", r.Outcome, r.Reason)
 	}
 	wantEmpty(t, h.queue)
@@ -143,7 +144,7 @@ func (r refusedSource) Get(ctx context.Context, path string) ([]byte, error) {
 }
 
 // moveFiles moves the images of items to the campaign bad, and returns their folder.
-func moveFiles(t *testing.T, all []manifest.Item) (dir string) {
+func moveFiles(t *testing.T, all []item.Item) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for i, it := range all {

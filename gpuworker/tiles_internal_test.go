@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
@@ -16,8 +16,8 @@ import (
 )
 
 // tiles divides the image of an item.
-func tiles(side, overlap int) func(*manifest.Item) {
-	return func(it *manifest.Item) { it.Tile, it.Overlap = side, overlap }
+func tiles(side, overlap int) func(*item.Item) {
+	return func(it *item.Item) { it.Tile, it.Overlap = side, overlap }
 }
 
 // TestItemInTiles: an item in tiles has a plan and a workload of its own, is solved alone, and reaches the same result from a checkpoint after any
@@ -60,9 +60,9 @@ func TestItemInTiles(t *testing.T) {
 	if !slices.Equal(states[0].Image(), want[0].X) {
 		t.Error("a result from checkpoints differs")
 	}
-	for want, change := range map[string]func(*manifest.Item){
+	for want, change := range map[string]func(*item.Item){
 		"both multiples of 8": tiles(36, 8), "at most half of it": tiles(32, 24),
-		"dps cannot restore images in tiles": func(it *manifest.Item) {
+		"dps cannot restore images in tiles": func(it *item.Item) {
 			tiles(32, 8)(it)
 			s, err := method.Builtin().Resolve(method.Request{Method: "dps", Preset: "natural", Task: it.Task, Steps: 5}, 1000)
 			if it.Method = s.Method; err == nil {

@@ -13,14 +13,14 @@ import (
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx"
 	"ddiff/restore/solver"
 )
 
 // endless configures a worker, and items, with a prior that loops without end.
-func endless(t *testing.T, q *queue.Queue, s store, n int) (gpuworker.Config, []manifest.Item) {
+func endless(t *testing.T, q *queue.Queue, s store, n int) (gpuworker.Config, []item.Item) {
 	t.Helper()
 	p := workertest.Model(t, func(g *onnx.Graph, x onnx.Value) onnx.Value {
 		final, _ := g.Loop(g.Ints(math.MaxInt64), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {

@@ -15,6 +15,7 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/raster"
 )
@@ -46,14 +47,14 @@ type core struct {
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.
 type restorer interface {
 	// prepare loads an item. If the item has a result, prepare returns it, and the item needs no more stages.
-	prepare(ctx context.Context, t *task) (*manifest.Result, error)
+	prepare(ctx context.Context, t *task) (*item.Result, error)
 	// solve restores one batch from the start of tasks, which have equal plans, and returns its size n >= 1. After an
 	// error none of the n items is restored.
 	solve(ctx context.Context, tasks []*task) (n int, err error)
 	// finish scores a restored item and stores its result.
-	finish(t *task) (*manifest.Result, error)
+	finish(t *task) (*item.Result, error)
 	// probe tests the device with a short solve of the last good item, or without one of the failed item.
-	probe(ctx context.Context, failed *task, good *manifest.Item) error
+	probe(ctx context.Context, failed *task, good *item.Item) error
 	// check runs the checks of a preflight up to the first that fails, and also returns the error of that check.
 	check(ctx context.Context, t *task) (manifest.Checked, error)
 }

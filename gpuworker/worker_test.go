@@ -14,6 +14,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
 	"ddiff/storage"
@@ -62,13 +63,13 @@ func TestWorkerRestoresBatch(t *testing.T) {
 	for _, it := range all {
 		r := wantStored(t, s, it.ID)
 		// DDiff makes one evaluation per step. Its data term calls A and its Jacobian, its curve A.
-		if want := (manifest.Cost{Network: steps, Operator: 3 * steps}); r.Cost != want {
+		if want := (item.Cost{Network: steps, Operator: 3 * steps}); r.Cost != want {
 			t.Errorf("cost %+v, want %+v", r.Cost, want)
 		}
 		if r.Batch != 3 || r.Steps != steps || r.Attempt != 1 || r.Worker != "tester" || !r.Metrics.Has("psnr") {
 			t.Errorf("item %s: %+v", it.Name, r)
 		}
-		if got[it.Name].Outcome != manifest.OutcomeDone || got[it.Name].Metrics["psnr"] != r.Metrics["psnr"] {
+		if got[it.Name].Outcome != item.OutcomeDone || got[it.Name].Metrics["psnr"] != r.Metrics["psnr"] {
 			t.Errorf("item %s: the event is %+v, the stored result %+v", it.Name, got[it.Name], r)
 		}
 	}
@@ -96,9 +97,9 @@ func TestItemOfFailingStoreIsRetriedAndBuried(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		times   int32
-		outcome manifest.Outcome
+		outcome item.Outcome
 		attempt int
-	}{{"once", 1, manifest.OutcomeDone, 2}, {"always", 1000, manifest.OutcomeDead, 3}} {
+	}{{"once", 1, item.OutcomeDone, 2}, {"always", 1000, item.OutcomeDead, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			q := newQueue(t, queue.Config{MaxAttempts: 3})
@@ -112,17 +113,17 @@ func TestItemOfFailingStoreIsRetriedAndBuried(t *testing.T) {
 			w.stop(t)
 			wantEmpty(t, q)
 			for _, it := range all {
-				if it.ID != bad.ID || c.outcome == manifest.OutcomeDone {
+				if it.ID != bad.ID || c.outcome == item.OutcomeDone {
 					wantStored(t, s, it.ID)
 				}
-				if it.ID != bad.ID && (got[it.Name].Outcome != manifest.OutcomeDone || got[it.Name].Attempt != 1) {
+				if it.ID != bad.ID && (got[it.Name].Outcome != item.OutcomeDone || got[it.Name].Attempt != 1) {
 					t.Errorf("item %s: %+v", it.Name, got[it.Name])
 				}
 			}
 			if r := got[bad.Name]; r.Outcome != c.outcome || r.Attempt != c.attempt {
 				t.Errorf("the failing item is %s at attempt %d, want %s at %d", r.Outcome, r.Attempt, c.outcome, c.attempt)
 			}
-			if r := got[bad.Name]; c.outcome == manifest.OutcomeDead && (r.Worker != "tester" || !strings.Contains(r.Reason, errDisk.Error())) {
+			if r := got[bad.Name]; c.outcome == item.OutcomeDead && (r.Worker != "tester" || !strings.Contains(r.Reason, errDisk.Error())) {
 				t.Errorf("the dead item is %+v", r)
 			}
 		})
@@ -132,14 +133,14 @@ func TestItemOfFailingStoreIsRetriedAndBuried(t *testing.T) {
 func TestItemsThatCannotBeRestored(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
-	changed := item(t, "changed", image(t, 1), nil)
+	changed := newItem(t, "changed", image(t, 1), nil)
 	must(t, os.WriteFile(changed.Image.Path, []byte("another picture"), 0o644))
-	gone := item(t, "gone", image(t, 2), nil)
+	gone := newItem(t, "gone", image(t, 2), nil)
 	must(t, os.Remove(gone.Image.Path))
-	nan := item(t, "nan", nil, measurement(t, "nan.npy", 0)) // its bytes are replaced below
-	foreign := item(t, "foreign", image(t, 3), nil)
+	nan := newItem(t, "nan", nil, measurement(t, "nan.npy", 0)) // its bytes are replaced below
+	foreign := newItem(t, "foreign", image(t, 3), nil)
 	foreign.Prior = strings.Repeat("ab", 32)
-	wrong := item(t, "wrong", image(t, 4), nil)
+	wrong := newItem(t, "wrong", image(t, 4), nil)
 	wrong.Params = map[string]float64{"factor": 3}
 	must(t, wrong.Identify())
 	nan.Measurement = source(t, "nan.npy", []byte("no array"))
@@ -153,16 +154,16 @@ func TestItemsThatCannotBeRestored(t *testing.T) {
 	w.stop(t)
 	wantEmpty(t, q)
 	for name, want := range map[string]struct {
-		outcome manifest.Outcome
+		outcome item.Outcome
 		reason  []string
 	}{
-		"changed":    {manifest.OutcomeFailed, []string{changed.Image.Path, "its SHA-256 is", "submit the campaign again"}},
-		"gone":       {manifest.OutcomeDead, []string{gone.Image.Path, "no such file"}},
-		"nan":        {manifest.OutcomeFailed, []string{nan.Measurement.Path}},
-		"foreign":    {manifest.OutcomeDead, []string{"needs the prior abababababab"}},
-		"wrong":      {manifest.OutcomeFailed, []string{"factor"}},
-		"unreadable": {manifest.OutcomeFailed, []string{"read work item unreadable"}},
-		"image0":     {manifest.OutcomeDone, nil},
+		"changed":    {item.OutcomeFailed, []string{changed.Image.Path, "its SHA-256 is", "submit the campaign again"}},
+		"gone":       {item.OutcomeDead, []string{gone.Image.Path, "no such file"}},
+		"nan":        {item.OutcomeFailed, []string{nan.Measurement.Path}},
+		"foreign":    {item.OutcomeDead, []string{"needs the prior abababababab"}},
+		"wrong":      {item.OutcomeFailed, []string{"factor"}},
+		"unreadable": {item.OutcomeFailed, []string{"read work item unreadable"}},
+		"image0":     {item.OutcomeDone, nil},
 	} {
 		r := got[name]
 		if r.Outcome != want.outcome {
@@ -186,10 +187,10 @@ func diverging(s method.Settings) method.Settings {
 // A diverging item does not change the other item of its batch.
 func TestDivergingItemFailsAlone(t *testing.T) {
 	t.Parallel()
-	good := item(t, "good", nil, measurement(t, "good.npy", 0.5), diverging)
-	bad := item(t, "bad", nil, measurement(t, "bad.npy", 1e15), diverging)
-	for _, it := range []*manifest.Item{&good, &bad} { // their values are meant
-		it.MeasurementRange = &manifest.ValueRange{-1, 1}
+	good := newItem(t, "good", nil, measurement(t, "good.npy", 0.5), diverging)
+	bad := newItem(t, "bad", nil, measurement(t, "bad.npy", 1e15), diverging)
+	for _, it := range []*item.Item{&good, &bad} { // their values are meant
+		it.MeasurementRange = &item.ValueRange{-1, 1}
 		must(t, it.Identify())
 	}
 	bad.Sigma = 1e15
@@ -226,7 +227,7 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 			w := start(t, config(t, q, s))
 			got := results(t, q, 2)
 			w.stop(t)
-			if r := got["bad"]; r.Outcome != manifest.OutcomeFailed || !strings.Contains(r.Reason, "diverged") || !strings.Contains(r.Reason, "gamma0") {
+			if r := got["bad"]; r.Outcome != item.OutcomeFailed || !strings.Contains(r.Reason, "diverged") || !strings.Contains(r.Reason, "gamma0") {
 				t.Errorf("the bad item is %s: %s", r.Outcome, r.Reason)
 			}
 			r := wantStored(t, s, good.ID)
@@ -236,7 +237,7 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 			if r.Batch != 1 {
 				t.Errorf("it was solved in a batch of %d", r.Batch)
 			}
-			if !bytes.Equal(get(t, s, good.ID, manifest.FileTrace), get(t, reference, good.ID, manifest.FileTrace)) ||
+			if !bytes.Equal(get(t, s, good.ID, item.FileTrace), get(t, reference, good.ID, item.FileTrace)) ||
 				!bytes.Equal(samples(t, s, good.ID), samples(t, reference, good.ID)) {
 				t.Error("image or trace differ from the reference")
 			}
@@ -258,9 +259,9 @@ func TestCompactResultEvents(t *testing.T) {
 	n := 0
 	for event, err := range q.Results(t.Context(), 0) {
 		must(t, err)
-		var r manifest.Result
+		var r item.Result
 		must(t, json.Unmarshal(event.Payload, &r))
-		if r.Outcome != manifest.OutcomeDone || time.Since(r.Finished) > patience || len(event.Payload) > 80 {
+		if r.Outcome != item.OutcomeDone || time.Since(r.Finished) > patience || len(event.Payload) > 80 {
 			t.Errorf("%d bytes: %s", len(event.Payload), event.Payload)
 		}
 		if n++; n == 3 {

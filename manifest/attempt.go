@@ -4,13 +4,15 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"time"
+
+	"ddiff/restore/item"
 )
 
 // LogsFolder is the prefix of the records of attempts that did not restore their item: logs/CAMPAIGN/ID.ATTEMPT.WORKER.json,
 // where WORKER is a digest of the worker's name. One worker writes at most one record for each attempt.
 const LogsFolder = "logs/"
 
-// AttemptLog is the record of one attempt with the last lines of its worker's log. A done item has them in [Result.Log].
+// AttemptLog is the record of one attempt with the last lines of its worker's log. A done item has them in [item.Result.Log].
 type AttemptLog struct {
 	// ID is the item's identity.
 	ID      string `json:"id"`
@@ -46,7 +48,7 @@ func (a *AttemptLog) Key(campaign string) string {
 }
 
 // AttemptOf returns the record of the attempt that restored an item.
-func AttemptOf(r *Result) AttemptLog {
+func AttemptOf(r *item.Result) AttemptLog {
 	return AttemptLog{
 		ID: r.Item.ID, Name: r.Item.Name, Task: r.Item.Task, Attempt: r.Attempt, Worker: r.Worker, TraceID: r.TraceID,
 		Outcome: string(r.Outcome), Reason: r.Reason, At: r.Finished, Lines: r.Log,

@@ -11,7 +11,7 @@ import (
 type Budget struct {
 	// Items is the largest number of items.
 	Items int `json:"items,omitempty"`
-	// Seconds is the number of device-seconds, see [Event.Seconds].
+	// Seconds is the number of device-seconds, see [item.Event.Seconds].
 	Seconds float64 `json:"seconds,omitempty"`
 	// Cost is Seconds times the coordinator's price of a device-second.
 	Cost float64 `json:"cost,omitempty"`

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ddiff/restore/item"
 )
 
 // RecordSchema is the version of [Campaign] and of the messages between coordinator and worker. A
@@ -81,7 +83,7 @@ type Command struct {
 	// Verb is CommandRetry or CommandReconcile.
 	Verb string `json:"verb"`
 	// Outcomes are the final states that a retry resets: failed, dead.
-	Outcomes []Outcome `json:"outcomes,omitempty"`
+	Outcomes []item.Outcome `json:"outcomes,omitempty"`
 	// Where restricts the command to items whose reason contains this text. Empty: all.
 	Where string `json:"where,omitempty"`
 	// Items restricts the command to the identities that begin with one of these. Empty: all.
@@ -295,7 +297,7 @@ type Status struct {
 	Workers int `json:"workers"`
 	// Ended is the number of workers, of all pools, that this leader has seen end without a word.
 	Ended int `json:"workers_ended,omitempty"`
-	// Seconds is the number of device-seconds that the outcomes took, see [Event.Seconds], and Cost what they cost at the coordinator's
+	// Seconds is the number of device-seconds that the outcomes took, see [item.Event.Seconds], and Cost what they cost at the coordinator's
 	// price; 0 without a price.
 	Seconds float64 `json:"device_seconds,omitempty"`
 	Cost    float64 `json:"cost,omitempty"`
@@ -440,7 +442,7 @@ type Preflight struct {
 	Schema   int    `json:"schema,omitempty"`
 	Campaign string `json:"campaign"`
 	// Items holds one item for each task, method and size of the first shard.
-	Items []Item `json:"items"`
+	Items []item.Item `json:"items"`
 }
 
 // Checked is the outcome of a preflight.

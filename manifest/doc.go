@@ -20,13 +20,13 @@
 //
 // # Items
 //
-// An [Expander] expands a row into items. [Item.ID] is the SHA-256 of everything that determines the result, and of
+// An [Expander] expands a row into items. [item.Item.ID] is the SHA-256 of everything that determines the result, and of
 // nothing else: not the campaign, the position, the name, the batch or the worker. Two rows with the same bytes and
-// settings are therefore one item, solved once and counted for both. [Item.MeasurementKey], [Item.OperatorKey] and
-// [Item.RunKey] key the random draws, so that all methods use the same measurements and the same noise.
+// settings are therefore one item, solved once and counted for both. [item.Item.MeasurementKey], [item.Item.OperatorKey] and
+// [item.Item.RunKey] key the random draws, so that all methods use the same measurements and the same noise.
 //
-// An item passes through these states. Only the three final states are recorded, as the [Outcome] of
-// its [Result]; the others follow from the queue, and their loss costs only time.
+// An item passes through these states. Only the three final states are recorded, as the [item.Outcome] of
+// its [item.Result]; the others follow from the queue, and their loss costs only time.
 //
 //	row ──cannot be expanded──────────────────────────────► failed
 //	 │

@@ -31,7 +31,7 @@ type Stated interface {
 }
 
 // Resolver returns the complete settings of the solver and the complete parameters of the operator,
-// which enter the identity. ownKernel is [Item.OwnKernel]. The task is effective (see [Spec.Effective]) and includes the row's
+// which enter the identity. ownKernel is [item.Item.OwnKernel]. The task is effective (see [Spec.Effective]) and includes the row's
 // overrides. It returns an error for a task that is impossible at this size or with these parameters.
 type Resolver func(task TaskSpec, ownKernel bool, method string, width, height int) (solver json.RawMessage, params map[string]float64, err error)
 
@@ -61,7 +61,7 @@ func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
 // Entries that cannot be expanded become failed results with a reason: all entries if the row has an
 // error or the probe does not match it, or the entries of a task that does not resolve. Always
 // len(items) + len(failed) == [ItemsPerRow], and every index from First on is used once.
-func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed []Result) {
+func (e *Expander) Expand(row Row, probe Probe, first int) (items []item.Item, failed []item.Result) {
 	rowErr := row.Err
 	if rowErr == nil {
 		rowErr = probe.check(row)
@@ -79,38 +79,38 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 }
 
 // item returns one item of a valid row.
-func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
+func (e *Expander) item(row Row, probe Probe, p place) (item.Item, error) {
 	fromTask := row.Overrides.Mask == "" && row.Overrides.Kernel == "" && p.task.file() != ""
 	if fromTask {
 		row.Overrides.Mask, row.Overrides.Kernel = p.task.Mask, p.task.Kernel
 		probe.MaskSHA256, probe.KernelSHA256 = probe.TaskFiles[p.task.Mask], probe.TaskFiles[p.task.Kernel]
 		if err := probe.check(row); err != nil {
-			return Item{}, err
+			return item.Item{}, err
 		}
 	}
 	declared, known := e.Known.task(p.task.Name)
 	if known {
 		if err := row.Overrides.checkInput(p.task.Name, declared.Input, declared.Required); err != nil {
-			return Item{}, err
+			return item.Item{}, err
 		}
 	}
 	if err := e.checkMeasurementRange(row, p.task.Name); err != nil {
-		return Item{}, err
+		return item.Item{}, err
 	}
 	estimated := *p.task.Sigma == SigmaAuto
 	if p.task.Photons != nil && known && !declared.Photons() {
-		return Item{}, errPhotons(p.task.Name)
+		return item.Item{}, errPhotons(p.task.Name)
 	}
 	if p.task.Photons != nil && estimated {
-		return Item{}, errPhotonsAuto
+		return item.Item{}, errPhotonsAuto
 	}
 	if err := p.estimateSigma(row, probe.Estimates); err != nil {
-		return Item{}, err
+		return item.Item{}, err
 	}
 	var err error
 	if stated := probe.Stated[p.task.Name]; stated != nil {
 		if p.task.Params, err = stated.Complete(p.task.Params); err != nil {
-			return Item{}, err
+			return item.Item{}, err
 		}
 	}
 	if p.task.Choose != nil {
@@ -119,7 +119,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	own := declared.Given != nil && row.Overrides.Kernel != ""
 	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
 	if err != nil {
-		return Item{}, err
+		return item.Item{}, err
 	}
 	it := p.item(row, e.spec, e.campaign)
 	it.SigmaEstimated = estimated
@@ -166,11 +166,11 @@ func (p Probe) check(row Row) error {
 	return nil
 }
 
-func source(path, digest string) *Source {
+func source(path, digest string) *item.Source {
 	if path == "" {
 		return nil
 	}
-	return &Source{Path: path, SHA256: digest}
+	return &item.Source{Path: path, SHA256: digest}
 }
 
 // place is one cell of a row's grid: task × method × run.
@@ -220,8 +220,8 @@ func (s *Spec) Cells() []Cell {
 }
 
 // item returns the item without the data of the row's files.
-func (p place) item(row Row, spec *Spec, campaign string) Item {
-	it := Item{
+func (p place) item(row Row, spec *Spec, campaign string) item.Item {
+	it := item.Item{
 		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
 		Task: p.task.Name, Params: p.task.Params, Sigma: item.PositiveZero(float64(*p.task.Sigma)),
 		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset, Unclipped: spec.Unclipped, Choice: p.task.Choice,
@@ -278,7 +278,7 @@ func rowTasks(row Row, spec *Spec) []TaskSpec {
 //
 // The item has a placeholder ID, from the row's name and paths and the campaign, because the digests
 // of unreadable files are unknown. After a repair of the row its items get their real IDs and run.
-func (e *Expander) failed(row Row, p place, reason error) Result {
+func (e *Expander) failed(row Row, p place, reason error) item.Result {
 	it := p.item(row, e.spec, e.campaign)
 	it.Image = source(row.Image, "")
 	it.Measurement = source(row.Measurement, "")
@@ -286,12 +286,12 @@ func (e *Expander) failed(row Row, p place, reason error) Result {
 	it.Kernel = source(row.Overrides.Kernel, "")
 	it.Precision = e.spec.PrecisionOf(it.Task)
 	it.ID = placeholderID(row, it, p.cell)
-	return Result{Schema: SchemaVersion, Item: it, Outcome: OutcomeFailed, Reason: reason.Error()}
+	return item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeFailed, Reason: reason.Error()}
 }
 
 // placeholderID returns a digest of the known properties of a cell. Encoding cannot fail: specs and
 // lists have finite numbers only.
-func placeholderID(row Row, it Item, cell int) string {
+func placeholderID(row Row, it item.Item, cell int) string {
 	key, err := item.Digest(struct {
 		Schema      int    `json:"schema"`
 		Placeholder bool   `json:"placeholder"`
@@ -301,7 +301,7 @@ func placeholderID(row Row, it Item, cell int) string {
 		Measurement string `json:"measurement"`
 		Task        string `json:"task"`
 		Cell        int    `json:"cell"`
-	}{SchemaVersion, true, it.Campaign, row.Name, row.Image, row.Measurement, it.Task, cell})
+	}{item.SchemaVersion, true, it.Campaign, row.Name, row.Image, row.Measurement, it.Task, cell})
 	if err != nil {
 		panic("manifest: encode a placeholder: " + err.Error())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -40,7 +41,7 @@ func testResolve(task TaskSpec, _ bool, method string, width, height int) (json.
 }
 
 // grid prints where each item sits.
-func grid(items []Item) string {
+func grid(items []item.Item) string {
 	var b strings.Builder
 	for _, it := range items {
 		fmt.Fprintf(&b, "%d %s %s %d\n", it.Index, it.Task, it.Method, it.Run)
@@ -61,10 +62,10 @@ func TestExpand(t *testing.T) {
 	if got := grid(items); got != want {
 		t.Errorf("got:\n%swant:\n%s", got, want)
 	}
-	wantItem := Item{
+	wantItem := item.Item{
 		ID: items[7].ID, Campaign: spec.ID(), Index: 17, Name: "cat",
-		Image: &Source{Path: "/photos/cat.png", SHA256: strings.Repeat("ab", 32)},
-		Width: 256, Height: 128, Fit: FitCenterCrop, Task: "super_resolution",
+		Image: &item.Source{Path: "/photos/cat.png", SHA256: strings.Repeat("ab", 32)},
+		Width: 256, Height: 128, Fit: item.FitCenterCrop, Task: "super_resolution",
 		Params: map[string]float64{"default": 1, "factor": 4}, Sigma: 0.02, Seed: 7, Run: 1,
 		Method: "hqs", Solver: json.RawMessage(`{"method":"hqs","noise":0.02,"steps":100}`), Prior: "prior", Preset: "natural",
 	}
@@ -123,8 +124,8 @@ func TestExpandOverrides(t *testing.T) {
 	it := items[0]
 	if it.Task != "super_resolution" || it.Sigma != 0 || it.Seed != 0 || it.Image != nil ||
 		!reflect.DeepEqual(it.Params, map[string]float64{"default": 1, "factor": 2, "extra": 0}) ||
-		*it.Measurement != (Source{Path: "/m/y.npy", SHA256: digest("1")}) || *it.Mask != (Source{Path: "/m/mask.png", SHA256: digest("2")}) ||
-		*it.Kernel != (Source{Path: "/m/k.npy", SHA256: digest("3")}) || !strings.Contains(string(it.Solver), `"steps":100`) {
+		*it.Measurement != (item.Source{Path: "/m/y.npy", SHA256: digest("1")}) || *it.Mask != (item.Source{Path: "/m/mask.png", SHA256: digest("2")}) ||
+		*it.Kernel != (item.Source{Path: "/m/k.npy", SHA256: digest("3")}) || !strings.Contains(string(it.Solver), `"steps":100`) {
 		t.Errorf("%+v", it)
 	}
 	if spec.Tasks[1].Params["factor"] != 4 {
@@ -176,7 +177,7 @@ func TestExpandCounts(t *testing.T) {
 			}
 			seen := map[string]bool{}
 			for i, r := range failed {
-				if r.Outcome != OutcomeFailed || r.Schema != SchemaVersion || i == 0 && r.Reason != tc.reason {
+				if r.Outcome != item.OutcomeFailed || r.Schema != item.SchemaVersion || i == 0 && r.Reason != tc.reason {
 					t.Errorf("result %+v, want the reason %q", r, tc.reason)
 				}
 				if r.Item.Index != 100+i || len(r.Item.ID) != 64 || seen[r.Item.ID] || r.Item.Campaign != spec.ID() {
@@ -197,7 +198,7 @@ func TestExpandPartly(t *testing.T) {
 	spec := testSpec()
 	spec.Tasks[1].Params["factor"] = 16
 	items, failed := NewExpander(spec, "prior", testResolve).Expand(Row{Name: "x", Image: "/x.png"}, testProbe(), 0)
-	var rest []Item
+	var rest []item.Item
 	for _, r := range failed {
 		rest = append(rest, r.Item)
 	}
@@ -278,7 +279,7 @@ func TestSortTaskMajor(t *testing.T) {
 	t.Parallel()
 	spec := testSpec()
 	e := NewExpander(spec, "prior", testResolve)
-	var items []Item
+	var items []item.Item
 	for i, row := range []Row{
 		{Index: 0, Name: "a", Image: "/a.png", Overrides: Overrides{Task: "another"}},
 		{Index: 1, Name: "b", Image: "/b.png"},

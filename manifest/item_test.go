@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"ddiff/restore/item"
 )
 
-func testItem() Item {
-	return Item{
+func testItem() item.Item {
+	return item.Item{
 		Campaign: "demo-00000000", Index: 3, Name: "cat",
-		Image: &Source{Path: "cat.png", SHA256: strings.Repeat("ab", 32)},
-		Width: 256, Height: 192, Fit: FitCenterCrop,
+		Image: &item.Source{Path: "cat.png", SHA256: strings.Repeat("ab", 32)},
+		Width: 256, Height: 192, Fit: item.FitCenterCrop,
 		Task: "gaussian_deblur", Params: map[string]float64{"size": 61, "std": 3},
 		Sigma: 0.05, Seed: 42, Run: 1,
 		Method: "ddiff", Solver: json.RawMessage(`{"steps":100,"gamma0":50}`),
@@ -23,7 +25,7 @@ func testItem() Item {
 }
 
 // keys returns the four digests of an item in hex.
-func keys(t *testing.T, it Item) (id, measurement, operator, run string) {
+func keys(t *testing.T, it item.Item) (id, measurement, operator, run string) {
 	t.Helper()
 	must(t, it.Identify())
 	encode := func(key [32]byte, err error) string {
@@ -39,12 +41,12 @@ func TestIdentityGolden(t *testing.T) {
 	t.Parallel()
 	stored := testItem()
 	stored.Image = nil
-	stored.Measurement = &Source{Path: "y.npy", SHA256: strings.Repeat("12", 32)}
-	stored.Mask = &Source{Path: "mask.png", SHA256: strings.Repeat("34", 32)}
-	stored.Kernel = &Source{Path: "kernel.npy", SHA256: strings.Repeat("56", 32)}
+	stored.Measurement = &item.Source{Path: "y.npy", SHA256: strings.Repeat("12", 32)}
+	stored.Mask = &item.Source{Path: "mask.png", SHA256: strings.Repeat("34", 32)}
+	stored.Kernel = &item.Source{Path: "kernel.npy", SHA256: strings.Repeat("56", 32)}
 	for _, tc := range []struct {
 		name                           string
-		item                           Item
+		item                           item.Item
 		id, measurement, operator, run string
 	}{
 		{
@@ -86,34 +88,34 @@ func TestIdentityDependsOn(t *testing.T) {
 	id, measurement, operator, run := keys(t, testItem())
 	for _, tc := range []struct {
 		name   string
-		change func(*Item)
+		change func(*item.Item)
 		// which of the keys change
 		id, measurement, operator, run bool
 	}{
-		{"campaign", func(it *Item) { it.Campaign = "other" }, false, false, false, false},
-		{"index", func(it *Item) { it.Index = 9 }, false, false, false, false},
-		{"name", func(it *Item) { it.Name = "dog" }, false, false, false, false},
-		{"path", func(it *Item) { it.Image.Path = "/elsewhere/cat.png" }, false, false, false, false},
-		{"solver spacing", func(it *Item) { it.Solver = json.RawMessage("{ \"steps\": 100,\n\"gamma0\": 50 }") }, false, false, false, false},
-		{"empty mask", func(it *Item) { it.Mask = &Source{} }, false, false, false, false},
-		{"run", func(it *Item) { it.Run = 2 }, true, false, false, true},
-		{"method", func(it *Item) { it.Method = "hqs" }, true, false, false, false},
-		{"solver", func(it *Item) { it.Solver = json.RawMessage(`{"steps":101,"gamma0":50}`) }, true, false, false, false},
-		{"prior", func(it *Item) { it.Prior = strings.Repeat("ef", 32) }, true, false, false, false},
-		{"precision", func(it *Item) { it.Precision = PrecisionFloat32 }, true, false, false, false},
-		{"sigma", func(it *Item) { it.Sigma = 0.1 }, true, true, false, true},
-		{"photons", func(it *Item) { it.Photons = 100 }, true, true, false, true},
-		{"mark of an estimate", func(it *Item) { it.SigmaEstimated = true }, false, false, false, false},
-		{"seed", func(it *Item) { it.Seed = 43 }, true, true, true, true},
-		{"task", func(it *Item) { it.Task = "motion_deblur" }, true, true, true, true},
-		{"parameter", func(it *Item) { it.Params["std"] = 2 }, true, true, true, true},
-		{"size", func(it *Item) { it.Width = 128 }, true, true, true, true},
-		{"fit", func(it *Item) { it.Fit = FitPad }, true, true, true, true},
-		{"bytes", func(it *Item) { it.Image.SHA256 = strings.Repeat("00", 32) }, true, true, true, true},
-		{"measurement", func(it *Item) { it.Measurement = &Source{SHA256: "1"} }, true, true, true, true},
-		{"mask", func(it *Item) { it.Mask = &Source{SHA256: "1"} }, true, true, true, true},
-		{"own kernel", func(it *Item) { it.OwnKernel = true }, true, true, true, true},
-		{"kernel", func(it *Item) { it.Kernel = &Source{SHA256: "1"} }, true, true, true, true},
+		{"campaign", func(it *item.Item) { it.Campaign = "other" }, false, false, false, false},
+		{"index", func(it *item.Item) { it.Index = 9 }, false, false, false, false},
+		{"name", func(it *item.Item) { it.Name = "dog" }, false, false, false, false},
+		{"path", func(it *item.Item) { it.Image.Path = "/elsewhere/cat.png" }, false, false, false, false},
+		{"solver spacing", func(it *item.Item) { it.Solver = json.RawMessage("{ \"steps\": 100,\n\"gamma0\": 50 }") }, false, false, false, false},
+		{"empty mask", func(it *item.Item) { it.Mask = &item.Source{} }, false, false, false, false},
+		{"run", func(it *item.Item) { it.Run = 2 }, true, false, false, true},
+		{"method", func(it *item.Item) { it.Method = "hqs" }, true, false, false, false},
+		{"solver", func(it *item.Item) { it.Solver = json.RawMessage(`{"steps":101,"gamma0":50}`) }, true, false, false, false},
+		{"prior", func(it *item.Item) { it.Prior = strings.Repeat("ef", 32) }, true, false, false, false},
+		{"precision", func(it *item.Item) { it.Precision = PrecisionFloat32 }, true, false, false, false},
+		{"sigma", func(it *item.Item) { it.Sigma = 0.1 }, true, true, false, true},
+		{"photons", func(it *item.Item) { it.Photons = 100 }, true, true, false, true},
+		{"mark of an estimate", func(it *item.Item) { it.SigmaEstimated = true }, false, false, false, false},
+		{"seed", func(it *item.Item) { it.Seed = 43 }, true, true, true, true},
+		{"task", func(it *item.Item) { it.Task = "motion_deblur" }, true, true, true, true},
+		{"parameter", func(it *item.Item) { it.Params["std"] = 2 }, true, true, true, true},
+		{"size", func(it *item.Item) { it.Width = 128 }, true, true, true, true},
+		{"fit", func(it *item.Item) { it.Fit = item.FitPad }, true, true, true, true},
+		{"bytes", func(it *item.Item) { it.Image.SHA256 = strings.Repeat("00", 32) }, true, true, true, true},
+		{"measurement", func(it *item.Item) { it.Measurement = &item.Source{SHA256: "1"} }, true, true, true, true},
+		{"mask", func(it *item.Item) { it.Mask = &item.Source{SHA256: "1"} }, true, true, true, true},
+		{"own kernel", func(it *item.Item) { it.OwnKernel = true }, true, true, true, true},
+		{"kernel", func(it *item.Item) { it.Kernel = &item.Source{SHA256: "1"} }, true, true, true, true},
 	} {
 		it := testItem()
 		tc.change(&it)
@@ -140,7 +142,7 @@ func TestItemPublic(t *testing.T) {
 	t.Parallel()
 	it := testItem()
 	it.Image.Path = "https://host/cat.png?X-Amz-Signature=secret"
-	it.Kernel = &Source{Path: "s3://bucket/k.npy?region=eu&secret=x", SHA256: strings.Repeat("12", 32)}
+	it.Kernel = &item.Source{Path: "s3://bucket/k.npy?region=eu&secret=x", SHA256: strings.Repeat("12", 32)}
 	id, _, _, _ := keys(t, it)
 	public := it.Public()
 	publicID, _, _, _ := keys(t, public)
@@ -164,7 +166,7 @@ func TestIdentifyRefusesBrokenSolver(t *testing.T) {
 func TestMessagesOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	it := testItem()
-	it.Mask = &Source{Path: "m.png", SHA256: "1"}
+	it.Mask = &item.Source{Path: "m.png", SHA256: "1"}
 	must(t, it.Identify())
 	data, err := json.Marshal(it)
 	must(t, err)
@@ -181,20 +183,20 @@ func TestMessagesOfOtherVersions(t *testing.T) {
 		}
 	}
 	// A newer schema is named even if a field has another type.
-	newer := fmt.Appendf(nil, `{"schema":%d,"id":7}`, SchemaVersion+1)
-	if _, err := DecodeItem(newer); !errors.Is(err, ErrNewer) {
+	newer := fmt.Appendf(nil, `{"schema":%d,"id":7}`, item.SchemaVersion+1)
+	if _, err := DecodeItem(newer); !errors.Is(err, item.ErrNewer) {
 		t.Errorf("error %v, want ErrNewer", err)
 	}
-	if _, err := DecodePreflight(newer); !errors.Is(err, ErrNewer) {
+	if _, err := DecodePreflight(newer); !errors.Is(err, item.ErrNewer) {
 		t.Errorf("error %v, want ErrNewer", err)
 	}
 	for _, broken := range []string{"", "{", `{"id":7}`, "[]"} {
-		if _, err := DecodeItem([]byte(broken)); err == nil || errors.Is(err, ErrNewer) {
+		if _, err := DecodeItem([]byte(broken)); err == nil || errors.Is(err, item.ErrNewer) {
 			t.Errorf("%q: error %v, want a decoding error", broken, err)
 		}
 	}
 	it.Sigma *= 2 // as if the worker did not know the setting
-	if err := it.CheckID(); !errors.Is(err, ErrNewer) {
+	if err := it.CheckID(); !errors.Is(err, item.ErrNewer) {
 		t.Errorf("error %v, want ErrNewer", err)
 	}
 }

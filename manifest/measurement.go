@@ -8,10 +8,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"ddiff/restore/item"
 )
 
 // checkRange returns an error for values that are not finite or not in order.
-func checkRange(r ValueRange) error {
+func checkRange(r item.ValueRange) error {
 	if math.IsNaN(r[0]) || math.IsInf(r[0], 0) || math.IsNaN(r[1]) || math.IsInf(r[1], 0) || r[0] >= r[1] {
 		return fmt.Errorf("%g, %g is no range; give the values of black and of white, as in 0, 255", r[0], r[1])
 	}

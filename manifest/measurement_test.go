@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -22,7 +23,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			spec := testSpec()
-			spec.Dataset.MeasurementRange = &ValueRange{0, 255}
+			spec.Dataset.MeasurementRange = &item.ValueRange{0, 255}
 			if c.override != "" {
 				spec.Override("dataset.measurement_range", c.override)
 			}
@@ -48,7 +49,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 		})
 	}
 	spec := testSpec()
-	spec.Dataset.MeasurementRange = &ValueRange{0, 255}
+	spec.Dataset.MeasurementRange = &item.ValueRange{0, 255}
 	v := fullProgram()
 	if err := spec.Validate(v); err != nil && strings.Contains(err.Error(), "measurement_range") {
 		t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )
@@ -25,8 +26,8 @@ func TestOperatorName(t *testing.T) {
 // file have the identities that they had before.
 func TestOperatorIdentity(t *testing.T) {
 	t.Parallel()
-	id := func(task string, file *manifest.Source) string {
-		it := manifest.Item{Task: task, Operator: file, Width: 8, Height: 8}
+	id := func(task string, file *item.Source) string {
+		it := item.Item{Task: task, Operator: file, Width: 8, Height: 8}
 		if err := it.Identify(); err != nil {
 			t.Fatal(err)
 		}
@@ -36,11 +37,11 @@ func TestOperatorIdentity(t *testing.T) {
 		return it.ID
 	}
 	a, b := strings.Repeat("a", 64), strings.Repeat("b", 64)
-	own := id("blur", &manifest.Source{Path: "/x.onnx", SHA256: a})
-	if id("other", &manifest.Source{Path: "/y.onnx", SHA256: a}) != own {
+	own := id("blur", &item.Source{Path: "/x.onnx", SHA256: a})
+	if id("other", &item.Source{Path: "/y.onnx", SHA256: a}) != own {
 		t.Error("the name or the place of an operator file is in the identity")
 	}
-	if id("blur", &manifest.Source{Path: "/x.onnx", SHA256: b}) == own || id("blur", nil) == own {
+	if id("blur", &item.Source{Path: "/x.onnx", SHA256: b}) == own || id("blur", nil) == own {
 		t.Error("another operator has the same identity")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -70,7 +71,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	digest := strings.Repeat("a", 64)
 	probe := Probe{ImageSHA256: digest, MeasurementSHA256: digest, Width: 8, Height: 8, Estimates: []Estimate{{Sigma: 0.1}, {Sigma: 0.1}}}
 	s := parsed(t, "dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n")
-	expand := func(row Row) ([]Item, []Result) {
+	expand := func(row Row) ([]item.Item, []item.Result) {
 		e := NewExpander(s, "prior", resolve)
 		e.Known = photonsProgram()
 		return e.Expand(row, probe, 0)

@@ -13,7 +13,7 @@ import (
 //
 // A fixed precision is part of the identity of an item: results of two precisions are never used for each other. In a
 // campaign without a precision each worker computes in its own default; the
-// result records it ([Runtime.Precision]).
+// result records it ([item.Runtime.Precision]).
 type Precision = parameter.Precision
 
 // The precisions of a campaign.

@@ -13,14 +13,14 @@ import (
 
 func TestScoredPictures(t *testing.T) {
 	t.Parallel()
-	both := map[string]string{manifest.FileTruth: "12", manifest.FileRestored: "34"}
+	both := map[string]string{item.FileTruth: "12", item.FileRestored: "34"}
 	// The first 16 bytes of: printf '12 34' | sha256sum
 	const want = "8e2ed14846c39b01de87a4a26aa5facd"
-	if got := manifest.ScoredPictures(&manifest.Result{Artifacts: both}); got != want {
+	if got := manifest.ScoredPictures(&item.Result{Artifacts: both}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for name := range both {
-		if got := manifest.ScoredPictures(&manifest.Result{Artifacts: map[string]string{name: "12"}}); got != "" {
+		if got := manifest.ScoredPictures(&item.Result{Artifacts: map[string]string{name: "12"}}); got != "" {
 			t.Errorf("%s alone: %s", name, got)
 		}
 	}
@@ -30,10 +30,10 @@ func TestScoredPictures(t *testing.T) {
 func TestResultDigest(t *testing.T) {
 	t.Parallel()
 	psnr := 28.25
-	r := &manifest.Result{
-		Schema: item.SchemaVersion, Outcome: manifest.OutcomeDone, Seconds: 1.5, Steps: 100, Batch: 2,
+	r := &item.Result{
+		Schema: item.SchemaVersion, Outcome: item.OutcomeDone, Seconds: 1.5, Steps: 100, Batch: 2,
 		Metrics: item.Metrics{"psnr": psnr}, Finished: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-		Item: manifest.Item{ID: "abc", Name: `<a> & "b"`, Campaign: "c", Index: 7},
+		Item: item.Item{ID: "abc", Name: `<a> & "b"`, Campaign: "c", Index: 7},
 	}
 	data, err := item.EncodeResult(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestResultDigest(t *testing.T) {
 	if err := item.CheckResult(data); err != nil {
 		t.Fatal(err)
 	}
-	var back manifest.Result
+	var back item.Result
 	if err := json.Unmarshal(data, &back); err != nil || back.Item.Index != 7 || back.Steps != 100 {
 		t.Fatalf("read back %+v, error %v", back, err)
 	}

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"ddiff/restore/item"
 )
 
 // ScoresFolder is the prefix of scores that were computed after solving: scores/METRIC/PART.jsonl. The first line of a part
-// is a [ScoreHead], each further line a [Score]. METRIC is [ScoreFolderName] of the metric's id, PART the beginning of the
+// is a [ScoreHead], each further line a [item.Score]. METRIC is [ScoreFolderName] of the metric's id, PART the beginning of the
 // SHA-256 of the part's bytes. Parts are written once and never replaced; a score that is in several counts once.
 const ScoresFolder = "scores/"
 
@@ -27,8 +29,8 @@ type ScoreHead struct {
 
 // ScoredPictures identifies the stored pictures of a result that scores compare, truth.png and restored.png, by 128 bits in
 // hexadecimal. A score of other pictures does not belong to the result. It is empty if the result lacks one of them.
-func ScoredPictures(r *Result) string {
-	truth, restored := r.Artifacts[FileTruth], r.Artifacts[FileRestored]
+func ScoredPictures(r *item.Result) string {
+	truth, restored := r.Artifacts[item.FileTruth], r.Artifacts[item.FileRestored]
 	if truth == "" || restored == "" {
 		return ""
 	}

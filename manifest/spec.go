@@ -156,7 +156,7 @@ type Dataset struct {
 	// Size is the working size in pixels, 8..4096. Default: 256. [FitPad] does not use it.
 	Size int `json:"size"`
 	// Fit is the policy that brings an image to the working size. Default: center_crop.
-	Fit Fit `json:"fit"`
+	Fit item.Fit `json:"fit"`
 	// Limit keeps only the first rows. Default: 0, all.
 	Limit int `json:"limit"`
 	// Recursive also reads the directories below Path. Default: false.
@@ -164,7 +164,7 @@ type Dataset struct {
 	// Measurements: the files of the dataset are measurements, .npy arrays of a directory too, and no images. Default: false.
 	Measurements bool `json:"measurements,omitempty"`
 	// MeasurementRange has the values of black and white in the measurements of the dataset. Nil: those of the operators.
-	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
+	MeasurementRange *item.ValueRange `json:"measurement_range,omitempty"`
 	// Mask and Kernel are files, relative to the campaign file, for rows without a mask or kernel of their own.
 	Mask   string `json:"mask,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
@@ -196,7 +196,7 @@ type TaskSpec struct {
 	// kernel of their own. Dataset must then have none.
 	Mask   string `json:"mask,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
-	// Choice is [Item.Choice] of the task's items. No campaign file has it.
+	// Choice is [item.Item.Choice] of the task's items. No campaign file has it.
 	Choice string `json:"-"`
 	// Choose sets Steps, Solver and Choice of a row's task when the noise level and the operator's parameters that its files tell are known. Nil:
 	// nothing depends on them.
@@ -207,7 +207,7 @@ type TaskSpec struct {
 // left to the caller, who should give absolute paths: [Spec.ID] takes them as they are.
 func Default() *Spec {
 	return &Spec{
-		Dataset:  Dataset{Size: 256, Fit: FitCenterCrop},
+		Dataset:  Dataset{Size: 256, Fit: item.FitCenterCrop},
 		Methods:  []string{"ddiff"},
 		Preset:   "natural",
 		Prior:    PriorBundled,
@@ -325,7 +325,7 @@ func (s *Spec) ID() string {
 	key, err := item.Digest(struct {
 		Schema int  `json:"schema"`
 		Spec   Spec `json:"spec"`
-	}{SchemaVersion, c})
+	}{item.SchemaVersion, c})
 	if err != nil {
 		return fmt.Sprintf("%s-invalid", token(s.Name))
 	}

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"ddiff/restore/item"
 )
 
 const fullSpec = `# a comment
@@ -80,7 +82,7 @@ func TestParseFull(t *testing.T) {
 	must(t, err)
 	want := &Spec{
 		Name:    "Night photos",
-		Dataset: Dataset{Path: "/data/campaigns/photos", Size: 128, Fit: FitResize, Limit: 10, Recursive: true},
+		Dataset: Dataset{Path: "/data/campaigns/photos", Size: 128, Fit: item.FitResize, Limit: 10, Recursive: true},
 		Tasks: []TaskSpec{
 			{Name: "gaussian_deblur"},
 			{

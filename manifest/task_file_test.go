@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -33,7 +34,7 @@ func TestTaskFiles(t *testing.T) {
 	probe := Probe{ImageSHA256: strings.Repeat("0", 64), Width: 8, Height: 8, TaskFiles: map[string]string{files[0]: mask, files[1]: kernel}}
 	items, failed := e.Expand(row, probe, 0)
 	if len(items) != 3 || len(failed) != 0 || items[0].Mask != nil || items[0].Kernel != nil || items[0].FromTask || items[1].Kernel != nil || items[2].Mask != nil ||
-		*items[1].Mask != (Source{Path: files[0], SHA256: mask}) || *items[2].Kernel != (Source{Path: files[1], SHA256: kernel}) || !items[1].FromTask || !items[2].FromTask {
+		*items[1].Mask != (item.Source{Path: files[0], SHA256: mask}) || *items[2].Kernel != (item.Source{Path: files[1], SHA256: kernel}) || !items[1].FromTask || !items[2].FromTask {
 		t.Fatalf("items %+v, failed %+v", items, failed)
 	}
 	// The row's own mask is used, and equal masks make equal items, wherever they are named.
@@ -78,10 +79,10 @@ func TestTaskFilesRefused(t *testing.T) {
 // TestUnclippedKeepsIdentities: the field reaches the items and is no part of them.
 func TestUnclippedKeepsIdentities(t *testing.T) {
 	t.Parallel()
-	plain := Item{Name: "a", Task: "hdr", Solver: json.RawMessage(`{}`)}
+	plain := item.Item{Name: "a", Task: "hdr", Solver: json.RawMessage(`{}`)}
 	marked := plain
 	marked.Unclipped, marked.FromTask = true, true
-	for _, it := range []*Item{&plain, &marked} {
+	for _, it := range []*item.Item{&plain, &marked} {
 		must(t, it.Identify())
 	}
 	if plain.ID != marked.ID {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
@@ -71,7 +72,7 @@ func TestTileIdentity(t *testing.T) {
 	resolve := func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), nil, nil
 	}
-	expand := func(tile, overlap, width, height int) Item {
+	expand := func(tile, overlap, width, height int) item.Item {
 		e := NewExpander(s, strings.Repeat("a", 64), resolve)
 		e.Tile, e.Overlap = tile, overlap
 		items, failed := e.Expand(Row{Name: "x", Image: "x.png"}, Probe{ImageSHA256: strings.Repeat("b", 64), Width: width, Height: height}, 0)
@@ -81,7 +82,7 @@ func TestTileIdentity(t *testing.T) {
 		return items[0]
 	}
 	plain := expand(0, 0, 512, 300)
-	for _, same := range []Item{expand(512, 64, 512, 300), expand(1024, 64, 512, 300)} {
+	for _, same := range []item.Item{expand(512, 64, 512, 300), expand(1024, 64, 512, 300)} {
 		if same.ID != plain.ID || same.Tile != 0 || same.Overlap != 0 {
 			t.Errorf("an image of one tile: %+v", same)
 		}
@@ -126,7 +127,7 @@ func TestUntiledMethods(t *testing.T) {
 		if err := s.Validate(v); (err != nil) != refused || refused && !strings.Contains(err.Error(), "dps cannot restore images in tiles") {
 			t.Errorf("%q: %v", lines, err)
 		}
-		if s.Dataset.Fit = FitPad; s.tiled() && strings.Contains(lines, "dps") && s.Validate(v) == nil {
+		if s.Dataset.Fit = item.FitPad; s.tiled() && strings.Contains(lines, "dps") && s.Validate(v) == nil {
 			t.Errorf("%q with fit pad: accepted", lines)
 		}
 	}

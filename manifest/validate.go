@@ -131,7 +131,7 @@ func (c *checker) names() {
 			}
 		}
 	}
-	if s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
+	if s.Dataset.Fit != item.FitPad && s.Dataset.Size%m != 0 {
 		near := max(1, (s.Dataset.Size+m/2)/m) * m
 		c.add("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near))
 	}
@@ -295,7 +295,7 @@ func (c *checker) ranges() {
 	s := c.spec
 	c.add("name", checkName(s.Name))
 	c.integer("dataset.size", s.Dataset.Size, 8, 4096)
-	c.name("dataset.fit", "value", string(s.Dataset.Fit), texts([]Fit{FitCenterCrop, FitResize, FitPad}))
+	c.name("dataset.fit", "value", string(s.Dataset.Fit), texts([]item.Fit{item.FitCenterCrop, item.FitResize, item.FitPad}))
 	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
 	c.columns("dataset.columns", s.Dataset.Columns)
 	if r := s.Dataset.MeasurementRange; r != nil {

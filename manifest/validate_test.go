@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -127,15 +128,15 @@ func TestValidateForPrior(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		size, steps int
-		fit         Fit
+		fit         item.Fit
 		want        string
 	}{
-		{256, 1000, FitCenterCrop, ""},
-		{256, 1001, FitCenterCrop, "steps: 1001 is out of range, want 2 to 1000, the length of the prior's schedule"},
-		{47, 0, FitPad, ""},
-		{47, 0, FitCenterCrop, "dataset.size: 47 is not a multiple of 32, as the prior requires; use 32"},
-		{48, 0, FitResize, "dataset.size: 48 is not a multiple of 32, as the prior requires; use 64"},
-		{9, 0, FitResize, "dataset.size: 9 is not a multiple of 32, as the prior requires; use 32"},
+		{256, 1000, item.FitCenterCrop, ""},
+		{256, 1001, item.FitCenterCrop, "steps: 1001 is out of range, want 2 to 1000, the length of the prior's schedule"},
+		{47, 0, item.FitPad, ""},
+		{47, 0, item.FitCenterCrop, "dataset.size: 47 is not a multiple of 32, as the prior requires; use 32"},
+		{48, 0, item.FitResize, "dataset.size: 48 is not a multiple of 32, as the prior requires; use 64"},
+		{9, 0, item.FitResize, "dataset.size: 9 is not a multiple of 32, as the prior requires; use 32"},
 	} {
 		s := Default()
 		s.Name, s.Dataset.Path, s.Tasks = "x", "/x", []TaskSpec{{Name: "hdr"}}

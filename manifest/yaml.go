@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"ddiff/restore/item"
 )
 
 // parseYAML returns the root mapping of a file with exactly one document.
@@ -137,7 +139,7 @@ func (d *yamlDecoder) decode(n *yaml.Node, path string, into any) {
 	case *Split:
 		d.split(n, path, into)
 		return
-	case **ValueRange:
+	case **item.ValueRange:
 		*into = d.valueRange(n, path)
 		return
 	case *Sigma:
@@ -256,7 +258,7 @@ func (d *yamlDecoder) stated(into any) field {
 	}
 }
 
-func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
+func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *item.ValueRange {
 	var list []float64
 	d.decode(n, path, &list)
 	if len(list) != 2 {
@@ -265,7 +267,7 @@ func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
 		}
 		return nil
 	}
-	return &ValueRange{list[0], list[1]}
+	return &item.ValueRange{list[0], list[1]}
 }
 
 func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {

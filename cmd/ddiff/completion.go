@@ -11,6 +11,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
 )
@@ -36,7 +37,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"task":       tasks,
 		"method":     methods,
 		"preset":     c.Methods.Presets,
-		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
+		"fit":        fixed(string(item.FitCenterCrop), string(item.FitResize), string(item.FitPad)),
 		"tile":       fixed(manifest.TileAuto, manifest.TileOff),
 		"select":     func() []string { return strings.Split(cli.Words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },

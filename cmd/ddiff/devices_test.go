@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestRunOnSeveralDevices: each device has a worker, and the results are those of one device.
@@ -21,7 +21,7 @@ func TestRunOnSeveralDevices(t *testing.T) {
 	}
 	wantSame(t, outs["cpu,cpu"], outs["cpu"])
 	for id := range wantItems(t, outs["cpu"], 12) {
-		if d := levels(t, read(t, file(outs["cpu,cpu"], id, manifest.FileRestored)), read(t, file(outs["cpu"], id, manifest.FileRestored))); d != 0 {
+		if d := levels(t, read(t, file(outs["cpu,cpu"], id, item.FileRestored)), read(t, file(outs["cpu"], id, item.FileRestored))); d != 0 {
 			t.Errorf("item %s differs by %d grey levels", id, d)
 		}
 	}

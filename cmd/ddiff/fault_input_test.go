@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 )
 
@@ -113,7 +113,7 @@ func TestBadMeasurements(t *testing.T) {
 		wantMessage(t, e, append([]string{"failed: " + name + " (super_resolution): "}, parts...)...)
 	}
 	for id, r := range wantItems(t, out, 3) {
-		_, err := os.Stat(file(out, id, manifest.FileTruth))
+		_, err := os.Stat(file(out, id, item.FileTruth))
 		if alone := r.Item.Name == "alone"; alone != os.IsNotExist(err) || alone != (!r.Metrics.Has("psnr")) || !r.Metrics.Has("residual") {
 			t.Errorf("item %s: truth %v, metrics %+v", r.Item.Name, err, r.Metrics)
 		}
@@ -168,7 +168,7 @@ func TestBadResult(t *testing.T) {
 			wantCode(t, restore(t, append(args, "--limit", "1")...), 0)
 			var path string
 			for id := range wantItems(t, out, 1) {
-				path = file(out, id, manifest.FileResult)
+				path = file(out, id, item.FileResult)
 			}
 			sound := read(t, path)
 			write(t, path, c.change(sound))
@@ -184,7 +184,7 @@ func TestBadResult(t *testing.T) {
 			e = restore(t, args...)
 			wantCode(t, e, 0)
 			wantCounts(t, e, 2, 0, 0, out)
-			var was, is manifest.Result
+			var was, is item.Result
 			must(t, json.Unmarshal(sound, &was))
 			must(t, json.Unmarshal(read(t, path), &is))
 			if was.Metrics["psnr"] != is.Metrics["psnr"] {

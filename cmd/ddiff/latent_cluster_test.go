@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/prior/haar"
 	"ddiff/restore/raster"
 )
@@ -51,7 +51,7 @@ func restored(t *testing.T, output string) (pixels map[string][]byte, workers ma
 	found, err := filepath.Glob(filepath.Join(output, "items", "*", "result.json"))
 	must(t, err)
 	for _, file := range found {
-		var r manifest.Result
+		var r item.Result
 		must(t, json.Unmarshal(read(t, file), &r))
 		img, err := raster.Decode(read(t, filepath.Join(filepath.Dir(file), "restored.png")))
 		must(t, err)

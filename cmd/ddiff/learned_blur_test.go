@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestLearnedBlur goes the whole way of a published operator: weights under the published names, exporter, check, a campaign of ddiff
@@ -66,9 +66,9 @@ func TestLearnedBlur(t *testing.T) {
 		t.Error("the report lacks the operator")
 	}
 	for id, r := range mine {
-		wantLine(t, ddiff(t, "replay", file(local, id, manifest.FileRestored), "--threads", "1"), "replay=bit-equal")
+		wantLine(t, ddiff(t, "replay", file(local, id, item.FileRestored), "--threads", "1"), "replay=bit-equal")
 		y, kernel := filepath.Join(dir, r.Item.Task+"-y.npy"), file(local, id, "kernel.npy")
-		copyFile(t, file(local, id, manifest.FileData), y)
+		copyFile(t, file(local, id, item.FileData), y)
 		again := []string{"restore", y, "--operator", filepath.Join(dir, r.Item.Task+".onnx"), "--steps", "3", "--threads", "1"}
 		e := ddiff(t, again...)
 		wantCode(t, e, 2)
@@ -96,7 +96,7 @@ func TestLearnedBlur(t *testing.T) {
 	wantCode(t, w.end(), 0)
 	for id, r := range wantItems(t, filepath.Join(store, "blurs"), 2) {
 		m := mine[id]
-		if m.Artifacts["kernel.npy"] != r.Artifacts["kernel.npy"] || m.Artifacts[manifest.FileData] != r.Artifacts[manifest.FileData] || !m.Metrics.Has("psnr") ||
+		if m.Artifacts["kernel.npy"] != r.Artifacts["kernel.npy"] || m.Artifacts[item.FileData] != r.Artifacts[item.FileData] || !m.Metrics.Has("psnr") ||
 			!(math.Abs(m.Metrics["psnr"]-r.Metrics["psnr"]) <= 0.05) {
 			t.Errorf("the cluster's item %s is %+v, that of ddiff run %+v", id, r, m)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/telemetry"
@@ -271,9 +272,9 @@ func TestWorkerEndsAfterHang(t *testing.T) {
 	}
 	for event, err := range n.queue("endless").Results(t.Context(), 0) {
 		must(t, err)
-		var r manifest.Event
+		var r item.Event
 		must(t, json.Unmarshal(event.Payload, &r))
-		if r.Outcome != manifest.OutcomeDead || !strings.Contains(r.Reason, "stage solve took") {
+		if r.Outcome != item.OutcomeDead || !strings.Contains(r.Reason, "stage solve took") {
 			t.Errorf("the item is %s: %q", r.Outcome, r.Reason)
 		}
 		return

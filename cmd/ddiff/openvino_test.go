@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
@@ -25,13 +26,13 @@ func withOpenVINO(t *testing.T, env []string, args ...string) ended {
 }
 
 // resultOf returns the only result of an output.
-func resultOf(t *testing.T, out string) manifest.Result {
+func resultOf(t *testing.T, out string) item.Result {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(out, "items", "*", "result.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%d results in %s, %v", len(files), out, err)
 	}
-	var r manifest.Result
+	var r item.Result
 	must(t, json.Unmarshal(read(t, files[0]), &r))
 	return r
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx"
 )
 
@@ -78,17 +78,17 @@ func TestOperatorFile(t *testing.T) {
 }
 
 // results reads the results of an output, in the order of their noise.
-func results(t *testing.T, out string) []manifest.Result {
+func results(t *testing.T, out string) []item.Result {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(out, "items", "*", "result.json"))
 	must(t, err)
-	var all []manifest.Result
+	var all []item.Result
 	for _, file := range files {
-		var r manifest.Result
+		var r item.Result
 		must(t, json.Unmarshal(read(t, file), &r))
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b manifest.Result) int { return int(1000 * (a.Item.Sigma - b.Item.Sigma)) })
+	slices.SortFunc(all, func(a, b item.Result) int { return int(1000 * (a.Item.Sigma - b.Item.Sigma)) })
 	return all
 }
 
@@ -118,7 +118,7 @@ func TestClusterFetchesOperator(t *testing.T) {
 		t.Errorf("the copy in the store has the digest %s", got)
 	}
 	all := results(t, filepath.Join(store, "good"))
-	if len(all) != 1 || all[0].Item.Operator.SHA256 != sha || all[0].Outcome != manifest.OutcomeDone {
+	if len(all) != 1 || all[0].Item.Operator.SHA256 != sha || all[0].Outcome != item.OutcomeDone {
 		t.Errorf("results %+v", all)
 	}
 	c.signal(t, syscall.SIGTERM)

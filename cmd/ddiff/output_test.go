@@ -16,29 +16,29 @@ import (
 	"time"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // items reads every finished item of an output, by identity. It checks that a result parses and that its files match
 // their digests.
-func items(t *testing.T, out string) map[string]manifest.Result {
+func items(t *testing.T, out string) map[string]item.Result {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(out, "items"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	found := map[string]manifest.Result{}
+	found := map[string]item.Result{}
 	for _, e := range entries {
-		data, err := os.ReadFile(file(out, e.Name(), manifest.FileResult))
+		data, err := os.ReadFile(file(out, e.Name(), item.FileResult))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // not finished
 		}
 		must(t, err)
-		var r manifest.Result
+		var r item.Result
 		if err := json.Unmarshal(data, &r); err != nil {
 			t.Fatalf("result of item %s: %v", e.Name(), err)
 		}
-		if r.Item.ID != e.Name() || r.Outcome != manifest.OutcomeDone || len(r.Artifacts) == 0 {
+		if r.Item.ID != e.Name() || r.Outcome != item.OutcomeDone || len(r.Artifacts) == 0 {
 			t.Errorf("result of item %s is %s, outcome %s, %d artifacts", e.Name(), r.Item.ID, r.Outcome, len(r.Artifacts))
 		}
 		for name, want := range r.Artifacts {
@@ -52,11 +52,11 @@ func items(t *testing.T, out string) map[string]manifest.Result {
 }
 
 func file(out, id, name string) string {
-	return filepath.Join(out, filepath.FromSlash(manifest.ItemKey(id, name)))
+	return filepath.Join(out, filepath.FromSlash(item.Key(id, name)))
 }
 
 // wantItems is items, and checks their number.
-func wantItems(t *testing.T, out string, n int) map[string]manifest.Result {
+func wantItems(t *testing.T, out string, n int) map[string]item.Result {
 	t.Helper()
 	found := items(t, out)
 	if len(found) != n {
@@ -83,8 +83,8 @@ func wantSame(t *testing.T, got, want string) {
 		for name := range ref.Artifacts {
 			a, b := read(t, file(got, id, name)), read(t, file(want, id, name))
 			switch name {
-			case manifest.FileTrace:
-			case manifest.FileRestored:
+			case item.FileTrace:
+			case item.FileRestored:
 				if d := levels(t, a, b); d > 1 {
 					t.Errorf("item %s (%s, %s): restored images differ by %d grey levels", id, r.Item.Name, r.Item.Task, d)
 				}
@@ -99,7 +99,7 @@ func wantSame(t *testing.T, got, want string) {
 }
 
 // wantSameTrace checks that two runs made the same steps.
-func wantSameTrace(t *testing.T, got, want manifest.Trace) {
+func wantSameTrace(t *testing.T, got, want item.Trace) {
 	t.Helper()
 	if len(got["timestep"]) != len(want["timestep"]) || len(got["data_norm"]) != len(want["timestep"]) || len(got["dual_norm"]) != len(want["timestep"]) {
 		t.Fatalf("trace of %d steps, want %d", len(got["timestep"]), len(want["timestep"]))
@@ -116,10 +116,10 @@ func wantSameTrace(t *testing.T, got, want manifest.Trace) {
 	}
 }
 
-func trace(t *testing.T, out, id string) manifest.Trace {
+func trace(t *testing.T, out, id string) item.Trace {
 	t.Helper()
-	var tr manifest.Trace
-	must(t, json.Unmarshal(read(t, file(out, id, manifest.FileTrace)), &tr))
+	var tr item.Trace
+	must(t, json.Unmarshal(read(t, file(out, id, item.FileTrace)), &tr))
 	return tr
 }
 

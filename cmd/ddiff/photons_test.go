@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/noise"
 	"ddiff/restore/passport"
 	"ddiff/restore/raster"
@@ -23,7 +24,7 @@ func TestPhotonsEndToEnd(t *testing.T) {
 	plain := tiny(t, "--images", photograph("coffee"), "--task", "denoise", "--size", "32", "--fit", "resize", "--sigma", "0.02")
 	folders := map[float64]string{}
 	for id, r := range wantItems(t, out, 2) {
-		folders[r.Item.Photons] = filepath.Dir(file(out, id, manifest.FileRestored))
+		folders[r.Item.Photons] = filepath.Dir(file(out, id, item.FileRestored))
 		if v := r.Metrics["noise_variance"]; !(v > 0.02*0.02) {
 			t.Errorf("%g photons: noise variance %v", r.Item.Photons, v)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // A run in another precision has results of its own in the same output, which verify and replay.
@@ -24,7 +25,7 @@ func TestPrecisionOfRun(t *testing.T) {
 		if r.Item.Precision != "float16" {
 			continue
 		}
-		image := file(out, id, manifest.FileRestored)
+		image := file(out, id, item.FileRestored)
 		wantCode(t, ddiff(t, "verify", image), 0)
 		if c, _ := replay(t, 0, image, "--device", "cpu"); c.verdict == "different" {
 			t.Errorf("a replay in float16: %+v", c)

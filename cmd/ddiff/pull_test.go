@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 	"ddiff/storage/s3test"
 )
@@ -44,7 +44,7 @@ func TestPull(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "copy")
 	must(t, store.Put(t.Context(), "tuning/0123.json", []byte("record")))
 	for _, folder := range []string{"tuning", "scores", "sheets", "figures"} { // an output inside, which a copy of this one cannot check
-		must(t, store.Put(t.Context(), folder+"/inner/"+manifest.ItemKey(strings.Repeat("0", 64), manifest.FileRestored), []byte("picture")))
+		must(t, store.Put(t.Context(), folder+"/inner/"+item.Key(strings.Repeat("0", 64), item.FileRestored), []byte("picture")))
 	}
 
 	e := run("pull", place, dir, "--task", "hdr")
@@ -88,7 +88,7 @@ func TestPull(t *testing.T) {
 			broken = id
 		}
 	}
-	key := manifest.ItemKey(broken, manifest.FileTrace)
+	key := item.Key(broken, item.FileTrace)
 	data, err := store.Get(t.Context(), key)
 	must(t, err)
 	must(t, store.Put(t.Context(), key, append(bytes.Clone(data), ' ')))
@@ -109,7 +109,7 @@ func TestPull(t *testing.T) {
 
 	// Mended, the same command finishes the copy.
 	must(t, store.Put(t.Context(), key, data))
-	must(t, store.Delete(t.Context(), manifest.ItemKey(broken, manifest.FileTruth)))
+	must(t, store.Delete(t.Context(), item.Key(broken, item.FileTruth)))
 	wantCode(t, run("pull", place, other), 3)
 	wantCode(t, run("pull", place, other, "--item", "ffffffff"), 2)
 	wantMessage(t, run("pull", place, other, "--item", "ffffffff"), "has no items with an id that begins with ffffffff")
@@ -135,12 +135,12 @@ func TestPullRefuses(t *testing.T) {
 func TestPullOversizedResult(t *testing.T) {
 	t.Parallel()
 	source, id := t.TempDir(), strings.Repeat("a", 64)
-	must(t, os.MkdirAll(filepath.Dir(file(source, id, manifest.FileResult)), 0o755))
-	write(t, file(source, id, manifest.FileResult), nil)
-	must(t, os.Truncate(file(source, id, manifest.FileResult), 2<<30)) // sparse
+	must(t, os.MkdirAll(filepath.Dir(file(source, id, item.FileResult)), 0o755))
+	write(t, file(source, id, item.FileResult), nil)
+	must(t, os.Truncate(file(source, id, item.FileResult), 2<<30)) // sparse
 	e := ddiff(t, "pull", source, t.TempDir())
 	wantCode(t, e, 3)
-	wantMessage(t, e, manifest.ItemKey(id, manifest.FileResult), "object too large")
+	wantMessage(t, e, item.Key(id, item.FileResult), "object too large")
 	wantLine(t, e, "items=1 copied=0 present=0 unfinished=0 wrong=1 ")
 }
 
@@ -153,30 +153,30 @@ func TestPullHostile(t *testing.T) {
 	root := filepath.Join(server.Root, bucket, "out")
 	body := []byte("body")
 	put := func(id string, artifacts map[string]string) {
-		var r manifest.Result
+		var r item.Result
 		r.Item.ID, r.Item.Name, r.Item.Task, r.Artifacts = id, "../../../outside\x1b[31m", "hdr", artifacts
 		data, err := json.Marshal(r)
 		must(t, err)
 		folder := filepath.Join(root, "items", id)
 		must(t, os.MkdirAll(folder, 0o755))
-		write(t, filepath.Join(folder, manifest.FileResult), data)
-		write(t, filepath.Join(folder, manifest.FileRestored), body)
+		write(t, filepath.Join(folder, item.FileResult), data)
+		write(t, filepath.Join(folder, item.FileRestored), body)
 	}
 	id := func(n int) string { return strings.Repeat(fmt.Sprint(n), 64) }
 	digest := regular.SHA256(body)
-	put(id(0), map[string]string{manifest.FileRestored: digest})
-	for n, name := range []string{"../../outside", "..", "a/b", "\x1b[2J", manifest.FileResult, "/etc/passwd", ""} {
+	put(id(0), map[string]string{item.FileRestored: digest})
+	for n, name := range []string{"../../outside", "..", "a/b", "\x1b[2J", item.FileResult, "/etc/passwd", ""} {
 		put(id(n+1), map[string]string{name: digest})
 	}
 	// Names with control characters, in different places of the listing.
 	for _, name := range []string{"4\x1b[2J", "5\x015", "5\na", "zz\x01"} {
-		path := filepath.Join(root, "items", name, manifest.FileResult)
+		path := filepath.Join(root, "items", name, item.FileResult)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		write(t, path, []byte("{}"))
 	}
 	// Eight copies run at once.
 	for n := range 8 {
-		path := filepath.Join(root, "items", fmt.Sprint("huge", n), manifest.FileResult)
+		path := filepath.Join(root, "items", fmt.Sprint("huge", n), item.FileResult)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		write(t, path, []byte("{"))
 		must(t, os.Truncate(path, 300<<20))
@@ -202,7 +202,7 @@ func TestPullHostile(t *testing.T) {
 		}
 		return err
 	}))
-	if len(read(t, filepath.Join(dir, "items", id(0), manifest.FileRestored))) != len(body) {
+	if len(read(t, filepath.Join(dir, "items", id(0), item.FileRestored))) != len(body) {
 		t.Error("the honest item is missing")
 	}
 }

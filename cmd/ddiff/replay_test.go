@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -64,7 +64,7 @@ func TestReplayTasks(t *testing.T) {
 	for id, r := range wantItems(t, out, 8) {
 		t.Run(r.Item.Task, func(t *testing.T) {
 			t.Parallel()
-			c, e := replay(t, 0, file(out, id, manifest.FileRestored))
+			c, e := replay(t, 0, file(out, id, item.FileRestored))
 			if c.verdict == "different" || c.measurement != "bit-equal" {
 				t.Errorf("%+v", c)
 			}
@@ -87,7 +87,7 @@ func TestReplayBatch(t *testing.T) {
 		if r.Item.Name != "rocket" {
 			continue
 		}
-		c, e := replay(t, 0, filepath.Dir(file(out, id, manifest.FileResult)), "--threads", "2")
+		c, e := replay(t, 0, filepath.Dir(file(out, id, item.FileResult)), "--threads", "2")
 		if c.verdict == "different" || c.measurement != "bit-equal" {
 			t.Errorf("%+v", c)
 		}
@@ -107,7 +107,7 @@ func TestReplayForm(t *testing.T) {
 		if r.Runtime.Form != string(prior.TimeTables) {
 			t.Fatalf("the form is %q", r.Runtime.Form)
 		}
-		c, e := replay(t, 0, file(out, id, manifest.FileRestored), "--device", r.Runtime.Provider)
+		c, e := replay(t, 0, file(out, id, item.FileRestored), "--device", r.Runtime.Provider)
 		if c.verdict != "bit-equal" || e.stderr != "" { // a note would name another form
 			t.Errorf("%+v, stderr %q", c, e.stderr)
 		}

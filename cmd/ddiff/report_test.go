@@ -9,7 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestReportOfTwoCampaigns runs two campaigns into one output, the second with a damaged image, and reports on both.
@@ -184,7 +184,7 @@ func TestExportFolders(t *testing.T) {
 	// A damaged or missing picture ends the export, which leaves nothing behind.
 	damage := func(id string, do func(path string) error) {
 		t.Helper()
-		must(t, do(file(out, id, manifest.FileRestored)))
+		must(t, do(file(out, id, item.FileRestored)))
 		dir := t.TempDir()
 		e = ddiff(t, "export", out, "--out", filepath.Join(dir, "second"))
 		wantCode(t, e, 3)

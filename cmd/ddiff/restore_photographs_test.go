@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/raster"
 )
@@ -94,7 +94,7 @@ func (d degradation) degrade(t *testing.T, dir string) (args []string, before fl
 	}
 	for id, r := range wantItems(t, out, 1) {
 		facts["params"] = r.Item.Params
-		copyFile(t, file(out, id, manifest.FileMeasurement), photo)
+		copyFile(t, file(out, id, item.FileMeasurement), photo)
 		for _, draw := range []string{"mask", "kernel"} {
 			if _, ok := r.Artifacts[draw+".npy"]; ok {
 				copyFile(t, file(out, id, draw+".npy"), filepath.Join(dir, draw+".npy"))

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
@@ -55,11 +55,11 @@ func TestRestore(t *testing.T) {
 	wantCode(t, ddiff(t, "verify", target), 0)
 	wantCode(t, ddiff(t, "verify", filepath.Join(dir, "out")), 0)
 	for _, r := range wantItems(t, filepath.Join(dir, "out"), 1) {
-		if p := r.Item.Picture; p == nil || *p != (manifest.Picture{Width: 36, Height: 24, Grey: true, Bits: 16}) {
+		if p := r.Item.Picture; p == nil || *p != (item.Picture{Width: 36, Height: 24, Grey: true, Bits: 16}) {
 			t.Errorf("the item's picture is %+v", p)
 		}
 	}
-	item, err := filepath.Glob(filepath.Join(dir, "out", "items", "*", "restored.png"))
+	it, err := filepath.Glob(filepath.Join(dir, "out", "items", "*", "restored.png"))
 	must(t, err)
 	e = ddiff(t, "replay", target, "--threads", "1")
 	wantLine(t, e, "replay=bit-equal")
@@ -79,7 +79,7 @@ func TestRestore(t *testing.T) {
 	wantCode(t, e, 0)
 	var object struct {
 		Input, Output, Outcome string
-		Warnings               []manifest.Warning
+		Warnings               []item.Warning
 	}
 	first, _, _ := strings.Cut(e.stdout, "\n")
 	must(t, json.Unmarshal([]byte(first), &object))
@@ -90,7 +90,7 @@ func TestRestore(t *testing.T) {
 
 	// Without the source, the arrays beside the result replace it.
 	must(t, os.Remove(small))
-	e = ddiff(t, "replay", item[0], "--threads", "1")
+	e = ddiff(t, "replay", it[0], "--threads", "1")
 	wantLine(t, e, "replay=bit-equal", "measurement=stored")
 }
 
@@ -192,12 +192,12 @@ func TestRestorePhaseRuns(t *testing.T) {
 	wantCode(t, ddiff(t, "run", truth, "--task", "phase_retrieval", "--size", "16", "--steps", "2", "--threads", "1", "--out", simulated), 0)
 	y := filepath.Join(dir, "y.npy")
 	for id := range wantItems(t, simulated, 1) {
-		write(t, y, read(t, filepath.Join(simulated, manifest.ItemKey(id, manifest.FileData))))
+		write(t, y, read(t, filepath.Join(simulated, item.Key(id, item.FileData))))
 	}
 	e := ddiff(t, "restore", y, "--task", "phase_retrieval", "--steps", "2", "--threads", "1", "--runs", "3", "--results", out)
 	wantCode(t, e, 0)
 	runs := slices.Collect(maps.Values(wantItems(t, out, 3)))
-	best := slices.MinFunc(runs, func(a, b manifest.Result) int { return cmp.Compare(a.Metrics["residual"], b.Metrics["residual"]) })
+	best := slices.MinFunc(runs, func(a, b item.Result) int { return cmp.Compare(a.Metrics["residual"], b.Metrics["residual"]) })
 	wantLine(t, e, "done=3 failed=0 dead=0 skipped=0 warned=3")
 	p, err := passport.Read(read(t, filepath.Join(dir, "y.chosen.restored.png")))
 	if must(t, err); p.Item.Run != best.Item.Run {
@@ -272,7 +272,7 @@ func TestMeasurementRange(t *testing.T) {
 		if r.Item.MeasurementRange != nil {
 			name += " with a range"
 		}
-		arrays[name] = string(read(t, file(out, id, manifest.FileData)))
+		arrays[name] = string(read(t, file(out, id, item.FileData)))
 	}
 	if a := arrays["array with a range"]; a != arrays["picture"] || a != arrays["picture with a range"] || a == "" {
 		t.Errorf("the measurements of %d items differ", len(arrays))

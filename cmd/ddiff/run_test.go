@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestRunOnImages runs without a campaign file, and checks all files of a run.
@@ -44,9 +44,9 @@ func TestRunOnImages(t *testing.T) {
 }
 
 // checkItem checks the files of one item of TestRunOnImages.
-func checkItem(t *testing.T, out, id string, r manifest.Result) {
+func checkItem(t *testing.T, out, id string, r item.Result) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(file(out, id, manifest.FileResult)))
+	entries, err := os.ReadDir(filepath.Dir(file(out, id, item.FileResult)))
 	must(t, err)
 	var names []string
 	for _, e := range entries {
@@ -60,7 +60,7 @@ func checkItem(t *testing.T, out, id string, r manifest.Result) {
 	if !slices.Equal(names, want) || len(r.Artifacts) != len(want)-1 {
 		t.Errorf("item %s has the files %v and names %d artifacts, want %v", r.Item.Name, names, len(r.Artifacts), want)
 	}
-	for name, side := range map[string]int{manifest.FileTruth: 64, manifest.FileRestored: 64, manifest.FileMeasurement: side} {
+	for name, side := range map[string]int{item.FileTruth: 64, item.FileRestored: 64, item.FileMeasurement: side} {
 		if got := decode(t, read(t, file(out, id, name))).Bounds().Size(); got != image.Pt(side, side) {
 			t.Errorf("item %s: %s is of %v, want %d×%d", r.Item.Name, name, got, side, side)
 		}
@@ -89,7 +89,7 @@ func checkReport(t *testing.T, out string) {
 		t.Errorf("results.csv has the header %q and %d rows, want 5", got, len(rows))
 	}
 	for _, row := range rows[1:] {
-		if _, err := os.Stat(file(out, row[0], manifest.FileResult)); err != nil {
+		if _, err := os.Stat(file(out, row[0], item.FileResult)); err != nil {
 			t.Errorf("results.csv names an item without a result: %v", err)
 		}
 	}
@@ -157,9 +157,9 @@ func TestRunJSON(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(e.stdout), "\n")
 		var names []string
 		for _, line := range lines[:len(lines)-1] {
-			var r manifest.Result
+			var r item.Result
 			must(t, json.Unmarshal([]byte(line), &r))
-			if r.Outcome != manifest.OutcomeDone || !r.Metrics.Has("psnr") {
+			if r.Outcome != item.OutcomeDone || !r.Metrics.Has("psnr") {
 				t.Errorf("%s: line of %s has the outcome %q, metrics %+v", round, r.Item.Name, r.Outcome, r.Metrics)
 			}
 			names = append(names, r.Item.Name)

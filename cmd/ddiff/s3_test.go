@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 	"ddiff/storage/s3test"
 )
@@ -53,15 +53,15 @@ func TestRunToS3(t *testing.T) {
 		if bytes.Contains(data, []byte(server.SecretKey)) || bytes.Contains(data, []byte(server.AccessKey)) {
 			t.Errorf("%s has a key of the store", info.Key)
 		}
-		if filepath.Base(info.Key) != manifest.FileResult {
+		if filepath.Base(info.Key) != item.FileResult {
 			continue
 		}
-		var r manifest.Result
-		if err := json.Unmarshal(data, &r); err != nil || r.Outcome != manifest.OutcomeDone {
+		var r item.Result
+		if err := json.Unmarshal(data, &r); err != nil || r.Outcome != item.OutcomeDone {
 			t.Errorf("result %q, error %v", r.Outcome, err)
 		}
 	}
-	for _, name := range []string{"index.html", "results.csv", manifest.FileRestored, manifest.FileData, manifest.FileTrace, manifest.FileResult} {
+	for _, name := range []string{"index.html", "results.csv", item.FileRestored, item.FileData, item.FileTrace, item.FileResult} {
 		if !found[name] {
 			t.Errorf("%s is missing in the bucket: %v", name, found)
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
@@ -83,11 +83,11 @@ func TestCampaignOfToys(t *testing.T) {
 			continue
 		}
 		toys++
-		item := filepath.Join(out, "items", row[0])
-		var r manifest.Result
-		var trace manifest.Trace
-		for name, into := range map[string]any{manifest.FileResult: &r, manifest.FileTrace: &trace} {
-			data, err := os.ReadFile(filepath.Join(item, name))
+		it := filepath.Join(out, "items", row[0])
+		var r item.Result
+		var trace item.Trace
+		for name, into := range map[string]any{item.FileResult: &r, item.FileTrace: &trace} {
+			data, err := os.ReadFile(filepath.Join(it, name))
 			if err == nil {
 				err = json.Unmarshal(data, into)
 			}

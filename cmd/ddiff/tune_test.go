@@ -12,7 +12,7 @@ import (
 
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/tune"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // tuned is the JSON of ddiff tune.
@@ -26,7 +26,7 @@ type tuned struct {
 		Images       []struct {
 			Name, SHA256, Settings string
 			Fold                   int
-			Metrics                manifest.Metrics
+			Metrics                item.Metrics
 		}
 	}
 	Stopped, NotRun int
@@ -174,7 +174,7 @@ func TestTunedCampaign(t *testing.T) {
 
 func abs(x float64) float64 { return max(x, -x) }
 
-func gamma0(t *testing.T, r manifest.Result) float64 {
+func gamma0(t *testing.T, r item.Result) float64 {
 	t.Helper()
 	var s struct{ Gamma0 float64 }
 	must(t, json.Unmarshal(r.Item.Solver, &s))
@@ -182,13 +182,13 @@ func gamma0(t *testing.T, r manifest.Result) float64 {
 }
 
 // wantItemsAtLeast reads all results of an output.
-func wantItemsAtLeast(t *testing.T, out string, n int) []manifest.Result {
+func wantItemsAtLeast(t *testing.T, out string, n int) []item.Result {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(out, "items", "*", manifest.FileResult))
+	paths, err := filepath.Glob(filepath.Join(out, "items", "*", item.FileResult))
 	must(t, err)
-	var all []manifest.Result
+	var all []item.Result
 	for _, path := range paths {
-		var r manifest.Result
+		var r item.Result
 		must(t, json.Unmarshal(read(t, path), &r))
 		all = append(all, r)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 )
 
@@ -101,7 +101,7 @@ func folderOf(t *testing.T, out, task string) string {
 	t.Helper()
 	for id, r := range items(t, out) {
 		if r.Item.Task == task {
-			return filepath.Dir(file(out, id, manifest.FileResult))
+			return filepath.Dir(file(out, id, item.FileResult))
 		}
 	}
 	t.Fatalf("%s has no item of %s", out, task)
@@ -228,7 +228,7 @@ func TestVerifyTampering(t *testing.T) {
 		},
 		{
 			"measurement with its digest", func(t *testing.T, dir string) {
-				var r manifest.Result
+				var r item.Result
 				must(t, json.Unmarshal(read(t, in(dir, "result.json")), &r))
 				edit(t, in(dir, "result.json"), r.Artifacts["measurement.npy"], r.Artifacts["truth.png"])
 				copyFile(t, in(dir, "truth.png"), in(dir, "measurement.npy"))

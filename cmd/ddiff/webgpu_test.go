@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -14,7 +14,7 @@ func TestWebGPU(t *testing.T) {
 	onnxtest.WebGPU(t) // or skip
 	prior := filepath.Join(t.TempDir(), "tiny.onnx")
 	writePrior(t, prior, 3, card(3))
-	run := func(args ...string) (string, map[string]manifest.Result) {
+	run := func(args ...string) (string, map[string]item.Result) {
 		out := tiny(t, append([]string{
 			"--images", photographs(t, "chelsea", "coffee"), "--task", "inpaint_random,super_resolution", "--prior", prior,
 		}, args...)...)
@@ -32,7 +32,7 @@ func TestWebGPU(t *testing.T) {
 		if was.Provider != "cpu" || was.Device != "" || was.Options["session.disable_cpu_ep_fallback"] != "" {
 			t.Errorf("item %s was computed by %+v", r.Item.Name, was)
 		}
-		a, b := decode(t, read(t, file(there, id, manifest.FileRestored))), decode(t, read(t, file(here, id, manifest.FileRestored)))
+		a, b := decode(t, read(t, file(there, id, item.FileRestored))), decode(t, read(t, file(here, id, item.FileRestored)))
 		for y := range a.Bounds().Dy() {
 			for x := range a.Bounds().Dx() {
 				ra, ga, ba, _ := a.At(x, y).RGBA()
@@ -48,9 +48,9 @@ func TestWebGPU(t *testing.T) {
 
 	// The passport suffices to make the image again.
 	for id := range gpu {
-		e := ddiff(t, "verify", filepath.Dir(file(there, id, manifest.FileResult)))
+		e := ddiff(t, "verify", filepath.Dir(file(there, id, item.FileResult)))
 		wantCode(t, e, 0)
-		c, _ := replay(t, 0, filepath.Dir(file(there, id, manifest.FileResult)), "--prior", prior, "--device", "webgpu", "--threads", "1")
+		c, _ := replay(t, 0, filepath.Dir(file(there, id, item.FileResult)), "--prior", prior, "--device", "webgpu", "--threads", "1")
 		if c.verdict == "different" {
 			t.Errorf("replayed: %+v", c)
 		}

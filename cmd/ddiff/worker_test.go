@@ -12,6 +12,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // natsServer is a server with a port, set up as a coordinator does.
@@ -63,7 +64,7 @@ func (n *natsServer) put(t *testing.T, key string, record any) {
 }
 
 // campaign submits a campaign with one item.
-func (n *natsServer) campaign(t *testing.T, id string, item manifest.Item) *queue.Queue {
+func (n *natsServer) campaign(t *testing.T, id string, item item.Item) *queue.Queue {
 	t.Helper()
 	q := n.queue(id)
 	data, err := json.Marshal(item)
@@ -91,13 +92,13 @@ func beginWorker(t *testing.T, args ...string) *process {
 }
 
 // longItem returns an item with many steps, from the result of a run.
-func longItem(t *testing.T) manifest.Item {
+func longItem(t *testing.T) item.Item {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	wantCode(t, restore(t, "--images", photographs(t, "coffee"), "--task", "super_resolution", "--steps", "2", "--out", out), 0)
 	found, err := filepath.Glob(filepath.Join(out, "items", "*", "result.json"))
 	must(t, err)
-	var r manifest.Result
+	var r item.Result
 	must(t, json.Unmarshal(read(t, found[0]), &r))
 	var solver map[string]any
 	must(t, json.Unmarshal(r.Item.Solver, &solver))
@@ -164,7 +165,7 @@ func TestWorkerOnce(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	n := startNATS(t, store)
-	item := manifest.Item{ID: "one", Name: "one"}
+	item := item.Item{ID: "one", Name: "one"}
 	q := n.campaign(t, "short", item)
 	w := beginWorker(t, "--nats", n.url, "--once", "500ms", "--simulate", "10ms", "--simulate-workers", "3")
 	e := w.end()

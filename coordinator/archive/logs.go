@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -178,25 +179,25 @@ func readAttempt(ctx context.Context, s storage.Store, key string) (*manifest.At
 }
 
 // restoredAttempts returns the attempts that restored the items whose identities begin with a text.
-func restoredAttempts(ctx context.Context, s storage.Store, item string) ([]manifest.AttemptLog, error) {
+func restoredAttempts(ctx context.Context, s storage.Store, it string) ([]manifest.AttemptLog, error) {
 	var out []manifest.AttemptLog
 	seen := map[string]bool{}
-	for info, err := range s.List(ctx, manifest.ItemsFolder+item) {
+	for info, err := range s.List(ctx, item.ItemsFolder+it) {
 		if err != nil {
 			return nil, fmt.Errorf("list results: %w", err)
 		}
-		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/")
+		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, item.ItemsFolder), "/")
 		if seen[id] = true; len(seen) > logItems {
-			return nil, fmt.Errorf("%w: more than %d items begin with %s; give more of the id", board.ErrRefused, logItems, item)
+			return nil, fmt.Errorf("%w: more than %d items begin with %s; give more of the id", board.ErrRefused, logItems, it)
 		}
-		if file != manifest.FileResult || info.Size > maxAttemptBytes {
+		if file != item.FileResult || info.Size > maxAttemptBytes {
 			continue
 		}
 		data, err := s.Get(ctx, info.Key)
 		if err != nil {
 			return nil, fmt.Errorf("read result: %w", err)
 		}
-		var result manifest.Result
+		var result item.Result
 		if json.Unmarshal(data, &result) == nil {
 			out = append(out, manifest.AttemptOf(&result))
 		}

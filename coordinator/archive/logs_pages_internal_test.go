@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // attemptWith stores the record of an attempt with incompressible text of n bytes.
@@ -84,10 +85,10 @@ func TestResultsInLogs(t *testing.T) {
 	a, r := archiverOf(t, &now, &strings.Builder{})
 	common := id(0)[:40]
 	for i := range logItems + 1 {
-		it := manifest.Item{ID: common + fmt.Sprintf("%024x", i)}
-		data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone})
+		it := item.Item{ID: common + fmt.Sprintf("%024x", i)}
+		data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone})
 		must(t, err)
-		must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+manifest.ItemKey(it.ID, manifest.FileResult), data))
+		must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+item.Key(it.ID, item.FileResult), data))
 		request := &manifest.Request{Campaign: r.id, Item: common}
 		err = a.logs(t.Context(), request)
 		if i == logItems {

@@ -10,6 +10,7 @@ import (
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -45,7 +46,7 @@ func keysOf(t *testing.T, s storage.Store, prefix string) (keys []string) {
 func TestCollectedOutput(t *testing.T) {
 	t.Parallel()
 	restored, open := "checkpoints/"+id(0)+".npy", "checkpoints/"+id(1)+".npy"
-	result, probe := manifest.ItemKey(id(0), manifest.FileResult), "probes/A"
+	result, probe := item.Key(id(0), item.FileResult), "probes/A"
 	for _, c := range []struct {
 		age      time.Duration
 		finished bool

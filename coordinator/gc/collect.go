@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -168,7 +169,7 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 			return true
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "checkpoints/"), ".")
-		_, err := part.Stat(ctx, manifest.ItemKey(id, manifest.FileResult))
+		_, err := part.Stat(ctx, item.Key(id, item.FileResult))
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			failed = err
 		}

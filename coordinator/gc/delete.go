@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -331,7 +332,7 @@ func (d *deletion) ownResults(ctx context.Context, result bool) objects {
 	prefix := outputKey(d.record.Output, "items/")
 	return d.list(ctx, prefix, func(i storage.Info) bool {
 		id, file, _ := strings.Cut(strings.TrimPrefix(i.Key, prefix), "/")
-		return (file == manifest.FileResult) == result && d.owns(id)
+		return (file == item.FileResult) == result && d.owns(id)
 	})
 }
 

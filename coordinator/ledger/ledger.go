@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Identity is the first half of an item's id. The probability that two of a million items share it is 10^-27.
@@ -32,13 +33,13 @@ const (
 )
 
 // StateOf returns the state for an outcome, Pending for an unknown one.
-func StateOf(o manifest.Outcome) State {
+func StateOf(o item.Outcome) State {
 	switch o {
-	case manifest.OutcomeDone:
+	case item.OutcomeDone:
 		return Done
-	case manifest.OutcomeFailed:
+	case item.OutcomeFailed:
 		return Failed
-	case manifest.OutcomeDead:
+	case item.OutcomeDead:
 		return Dead
 	}
 	return Pending

@@ -17,11 +17,11 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // paint stores a grey picture of an item with the given levels.
-func paint(t *testing.T, store *reporttest.Memory, r *manifest.Result, file string, side int, level func(i int) float64) {
+func paint(t *testing.T, store *reporttest.Memory, r *item.Result, file string, side int, level func(i int) float64) {
 	t.Helper()
 	img := image.NewGray(image.Rect(0, 0, side, side))
 	for i := range img.Pix {
@@ -33,11 +33,11 @@ func paint(t *testing.T, store *reporttest.Memory, r *manifest.Result, file stri
 		r.Artifacts = map[string]string{}
 	}
 	r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(out.Bytes()))
-	reporttest.Must(t, store.Put(t.Context(), manifest.ItemKey(r.Item.ID, file), out.Bytes()))
+	reporttest.Must(t, store.Put(t.Context(), item.Key(r.Item.ID, file), out.Bytes()))
 }
 
 // manyRuns stores images with several runs each, drawn as the truth is: calibrated up to the rounding to 8 bits.
-func manyRuns(t *testing.T, store *reporttest.Memory, images, runs int) (results []manifest.Result) {
+func manyRuns(t *testing.T, store *reporttest.Memory, images, runs int) (results []item.Result) {
 	t.Helper()
 	const side = 48
 	random := rand.New(rand.NewPCG(3, 4))
@@ -48,8 +48,8 @@ func manyRuns(t *testing.T, store *reporttest.Memory, images, runs int) (results
 		}
 		for run := range runs {
 			r := reporttest.Result(t, "phase_retrieval", "ddiff", fmt.Sprintf("image%d", i), run, reporttest.Scored(24, 20, 0.8, 0.001))
-			paint(t, store, &r, manifest.FileTruth, side, func(k int) float64 { return truth[k] })
-			paint(t, store, &r, manifest.FileRestored, side, func(int) float64 { return 128 + 16*random.NormFloat64() })
+			paint(t, store, &r, item.FileTruth, side, func(k int) float64 { return truth[k] })
+			paint(t, store, &r, item.FileRestored, side, func(int) float64 { return 128 + 16*random.NormFloat64() })
 			results = append(results, r)
 		}
 	}
@@ -109,14 +109,14 @@ func TestRunsWithoutPictures(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
 	results := manyRuns(t, store, 2, 3)
-	delete(store.Files, manifest.ItemKey(results[1].Item.ID, manifest.FileRestored))
+	delete(store.Files, item.Key(results[1].Item.ID, item.FileRestored))
 	s, err := Write(t.Context(), store, Campaign{}, reporttest.Stream(results))
 	if b := s.Rows[0].BetweenRuns; !errors.Is(err, result.ErrIncomplete) || b == nil || b.Measurements != 1 || b.Of != 2 {
 		t.Errorf("comparison %+v, error %v", b, err)
 	}
 	swapped := reporttest.NewMemory()
 	results = manyRuns(t, swapped, 2, 3)
-	swapped.Files[manifest.ItemKey(results[1].Item.ID, manifest.FileRestored)] = swapped.Files[manifest.ItemKey(results[4].Item.ID, manifest.FileRestored)]
+	swapped.Files[item.Key(results[1].Item.ID, item.FileRestored)] = swapped.Files[item.Key(results[4].Item.ID, item.FileRestored)]
 	s, err = Write(t.Context(), swapped, Campaign{}, reporttest.Stream(results))
 	if b := s.Rows[0].BetweenRuns; !errors.Is(err, result.ErrArtifact) || b == nil || b.Measurements != 1 || b.Of != 2 {
 		t.Errorf("with the picture of another item: comparison %+v, error %v", b, err)
@@ -124,8 +124,8 @@ func TestRunsWithoutPictures(t *testing.T) {
 	blind := reporttest.NewMemory()
 	results = manyRuns(t, blind, 1, 2)
 	for i := range results {
-		delete(results[i].Artifacts, manifest.FileTruth)
-		results[i].Metrics = manifest.Metrics{"residual": 0.001}
+		delete(results[i].Artifacts, item.FileTruth)
+		results[i].Metrics = item.Metrics{"residual": 0.001}
 	}
 	s, err = Write(t.Context(), blind, Campaign{}, reporttest.Stream(results))
 	if b := s.Rows[0].BetweenRuns; err != nil || b.Calibration != nil || b.PSNROfMean.N != 0 || len(reporttest.Keys(blind, runFolder)) != 2 {

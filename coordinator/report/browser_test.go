@@ -21,7 +21,7 @@ import (
 	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // chromium returns the path of the browser and skips the test if there is none.
@@ -95,7 +95,7 @@ func wantStates(t *testing.T, document string, wants map[string]string) {
 
 // publishedPage writes the report of results to a directory and returns the path of its page.
 // The reports stay in DDIFF_REPORT_DIR if the variable is set.
-func publishedPage(t *testing.T, store *reporttest.Memory, results []manifest.Result) string {
+func publishedPage(t *testing.T, store *reporttest.Memory, results []item.Result) string {
 	t.Helper()
 	chromium(t)
 	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results)); err != nil {
@@ -120,13 +120,13 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	data, err := json.Marshal(trace)
 	reporttest.Must(t, err)
-	store.Files[manifest.ItemKey(results[0].Item.ID, manifest.FileTrace)] = data
+	store.Files[item.Key(results[0].Item.ID, item.FileTrace)] = data
 	index := publishedPage(t, store, results)
 
 	pictures, traces := 0, 0
 	for _, r := range results {
 		for file := range r.Artifacts {
-			if file == manifest.FileTrace {
+			if file == item.FileTrace {
 				traces++
 			} else {
 				pictures++
@@ -169,7 +169,7 @@ func TestPageReportsBrokenImages(t *testing.T) {
 	store := reporttest.NewMemory()
 	results := campaign(t, store)
 	index := publishedPage(t, store, results)
-	lost := filepath.Join(filepath.Dir(index), filepath.FromSlash(manifest.ItemKey(results[0].Item.ID, manifest.FileRestored)))
+	lost := filepath.Join(filepath.Dir(index), filepath.FromSlash(item.Key(results[0].Item.ID, item.FileRestored)))
 	reporttest.Must(t, os.Remove(lost))
 	addProbe(t, index, `new Image().src = "http://192.0.2.1/a.png";`)
 	document, console := load(t, index, "", "--virtual-time-budget=5000")
@@ -255,7 +255,7 @@ func TestPageInteraction(t *testing.T) {
 func TestViewerComparesRestorations(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	for i, name := range []string{"a.png", "b.png"} {
 		for _, method := range []string{"ddiff", "ddiff-hqs"} {
 			for run := range 2 {
@@ -312,7 +312,7 @@ func TestViewerComparesRestorations(t *testing.T) {
 		"keys":         "1.25 -22.5 -12.5",
 		"synchronised": "10 true",
 		"cut":          "30%",
-		"over":         manifest.FileMeasurement,
+		"over":         item.FileMeasurement,
 		"next":         "b.png",
 		"address":      "#item=" + results[6].Item.ID, // the same method of the next measurement
 		"closed":       "",
@@ -324,11 +324,11 @@ func TestViewerComparesRestorations(t *testing.T) {
 func TestPhone(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	for i, method := range []string{"ddiff", "latent_ddiff", "diffpir"} {
 		for _, task := range []string{"super_resolution_area", "phase_retrieval"} {
 			r := reporttest.Result(t, task, method, "a.png", 0, reporttest.Scored(25+float64(i), 20, 0.7, 0.001), reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1234))
-			r.Cost = manifest.Cost{Network: 1000, NetworkBackward: 1000, Operator: 30000}
+			r.Cost = item.Cost{Network: 1000, NetworkBackward: 1000, Operator: 30000}
 			results = append(results, r)
 		}
 		r := reporttest.Result(t, "hdr", method, "a.png", 0, reporttest.Scored(25, 20, 0.7, 0.001), reporttest.With(0.1, `{"steps":100,"gamma0":0.0625,"schedule":"uniform","noise_std":0.01}`))
@@ -374,13 +374,13 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
 	r := reporttest.Result(t, "hdr", "ddiff", "flat.png", 0, reporttest.Scored(20, 18, 0.5, 0.01))
 	r.Artifacts = map[string]string{}
 	for file, data := range map[string][]byte{
-		manifest.FileTruth:    bands(t, color.RGBA{100, 120, 140, 255}),
-		manifest.FileRestored: bands(t, color.RGBA{100, 120, 140, 255}, color.RGBA{136, 120, 137, 255}, color.RGBA{160, 180, 200, 255}),
+		item.FileTruth:    bands(t, color.RGBA{100, 120, 140, 255}),
+		item.FileRestored: bands(t, color.RGBA{100, 120, 140, 255}, color.RGBA{136, 120, 137, 255}, color.RGBA{160, 180, 200, 255}),
 	} {
 		r.Artifacts[file] = "not checked here"
-		store.Files[manifest.ItemKey(r.Item.ID, file)] = data
+		store.Files[item.Key(r.Item.ID, file)] = data
 	}
-	index := publishedPage(t, store, []manifest.Result{r})
+	index := publishedPage(t, store, []item.Result{r})
 	addProbe(t, index, `
   document.querySelector("[name=layer][value=error]").click();
   await pause(200);
@@ -420,7 +420,7 @@ func TestCardShowsFurtherScoresAndPictures(t *testing.T) {
 	r := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Scored(25, 20, 0.7, 0.001), reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1234))
 	reporttest.Illustrate(t, store, &r, 1)
 	store.Files["deviation/a.png"] = reporttest.Scene(t, 16, 1, 0)
-	results := []manifest.Result{r}
+	results := []item.Result{r}
 	for i, residual := range []float64{0.00124, 0.00126} {
 		results = append(results, reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("b%d", i), 0, reporttest.Scored(25, 20, 0.5, residual)))
 	}

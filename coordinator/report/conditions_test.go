@@ -17,19 +17,20 @@ import (
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // noiseLevels has two photographs at each of four noise levels: a number, 30 and 100 photons beside it, and auto with another estimate for
 // each photograph. The PSNR of a level is 20, 30, 40, 50, and of the second photograph 1 more. gain is added to it.
-func noiseLevels(t *testing.T, method string, gain float64) []manifest.Result {
+func noiseLevels(t *testing.T, method string, gain float64) []item.Result {
 	t.Helper()
-	var out []manifest.Result
+	var out []item.Result
 	for k, level := range []struct {
 		photons   float64
 		estimated bool
 	}{{0, false}, {30, false}, {100, false}, {0, true}} {
 		for i, name := range []string{"a", "b"} {
-			out = append(out, reporttest.Result(t, "hdr", method, name, 0, reporttest.Scored(20+10*float64(k)+float64(i)+gain, 15, 0.5, 0.001), func(r *manifest.Result) {
+			out = append(out, reporttest.Result(t, "hdr", method, name, 0, reporttest.Scored(20+10*float64(k)+float64(i)+gain, 15, 0.5, 0.001), func(r *item.Result) {
 				r.Item.Photons, r.Item.SigmaEstimated = level.photons, level.estimated
 				if level.estimated {
 					r.Item.Sigma = []float64{0.06, 0.0603}[i]
@@ -77,7 +78,7 @@ func TestNoiseLevelsAreNotPooled(t *testing.T) {
 	at := func(line, column string) string { return strings.Split(line, ",")[slices.Index(head, column)] }
 	ratios := map[string]string{"": "1.4", "30": "1.25", "100": "1.25"} // 0.001 over 0.05² and over 0.004, plus 1
 	for _, line := range lines[1:] {
-		it := &results[slices.IndexFunc(results, func(r manifest.Result) bool { return r.Item.ID == at(line, "item") })].Item
+		it := &results[slices.IndexFunc(results, func(r item.Result) bool { return r.Item.ID == at(line, "item") })].Item
 		photons := ""
 		if it.Photons > 0 {
 			photons = sweep.Exact(it.Photons)
@@ -151,15 +152,15 @@ func TestPublishedWithPhotons(t *testing.T) {
 }
 
 // in sets the precision that a campaign fixes, "" for none, and the one that the worker used.
-func in(fixed manifest.Precision, used string) func(*manifest.Result) {
-	return func(r *manifest.Result) { r.Item.Precision, r.Runtime.Precision = fixed, used }
+func in(fixed manifest.Precision, used string) func(*item.Result) {
+	return func(r *item.Result) { r.Item.Precision, r.Runtime.Precision = fixed, used }
 }
 
 // Results of campaigns with different fixed precisions have rows of their own, which are compared on equal measurements;
 // tables, notes and results.csv name the precisions. A failed item belongs to the row of its campaign.
 func TestPrecisionsHaveRows(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for i, name := range []string{"1.png", "2.png", "3.png"} {
 		score := float64(25 + i)
 		results = append(results,
@@ -184,7 +185,7 @@ func TestPrecisionsHaveRows(t *testing.T) {
 }
 
 // wantSelected checks the number of results that a condition selects.
-func wantSelected(t *testing.T, results []manifest.Result, condition string, want int) {
+func wantSelected(t *testing.T, results []item.Result, condition string, want int) {
 	t.Helper()
 	f, err := result.ParseFilter([]string{condition})
 	reporttest.Must(t, err)
@@ -202,7 +203,7 @@ func wantSelected(t *testing.T, results []manifest.Result, condition string, wan
 // in the table and in the comparison.
 func TestUnfixedPrecisionIsNamed(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for _, name := range []string{"1.png", "2.png", "3.png"} {
 		results = append(results,
 			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), in("", "fp32")),
@@ -221,10 +222,10 @@ func TestUnfixedPrecisionIsNamed(t *testing.T) {
 func TestMixedPrecisionsAreNamed(t *testing.T) {
 	t.Parallel()
 	score := reporttest.Scored(25, 20, 0.5, 0)
-	results := []manifest.Result{
+	results := []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "1.png", 0, score, in("", "fp32")), reporttest.Result(t, "hdr", "ddiff", "2.png", 0, score, in("", "fp32")),
 		reporttest.Result(t, "hdr", "ddiff", "3.png", 0, score, in("", "fp16")), reporttest.Result(t, "hdr", "ddiff", "4.png", 0, score),
-		reporttest.Result(t, "hdr", "ddiff", "5.png", 0, reporttest.Ended(manifest.OutcomeFailed, "bad")),
+		reporttest.Result(t, "hdr", "ddiff", "5.png", 0, reporttest.Ended(item.OutcomeFailed, "bad")),
 	}
 	s := summaryOf(t, results, selection.First)
 	if len(s.Rows) != 1 || s.Varying.Precision || len(s.Rows[0].Precisions) != 2 {

@@ -8,7 +8,7 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/result"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // WriteFigures stores the statistical figures of results, in any order, and no other file of a report: NAME.svg, NAME.png and
@@ -17,7 +17,7 @@ import (
 //
 // It reads at most 2048 traces for one line of a convergence figure; [Write] reads 128. If
 // a listed trace cannot be read, the error wraps [result.ErrIncomplete], and all figures are there.
-func WriteFigures(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (n int, err error) {
+func WriteFigures(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[item.Result, error]) (n int, err error) {
 	set, err := entry.Collect(results, campaign.Tasks, campaign.Select, false)
 	if err != nil {
 		return 0, err

@@ -15,12 +15,12 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // figuresOf writes the figures and returns the rows of each figure's CSV file, without the header, as lists by series. A
 // point is "x y low high n", with 6 digits.
-func figuresOf(t *testing.T, store *reporttest.Memory, results []manifest.Result, rule selection.Rule) map[string]map[string][]string {
+func figuresOf(t *testing.T, store *reporttest.Memory, results []item.Result, rule selection.Rule) map[string]map[string][]string {
 	t.Helper()
 	if _, err := WriteFigures(t.Context(), store, Campaign{Select: rule}, reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
@@ -38,9 +38,9 @@ func expect(t *testing.T, figures map[string]map[string][]string, name, series s
 // The interval of 20, 22 and 24 is 22 ± t(2)·2/√3 = 22 ± 4.96828; two results of one image are one cluster.
 func TestSweepFigure(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
-	add := func(method, image string, sigma float64, settings string, psnr float64, more ...func(*manifest.Result)) {
-		r := reporttest.Result(t, "hdr", method, image, 0, append([]func(*manifest.Result){
+	var results []item.Result
+	add := func(method, image string, sigma float64, settings string, psnr float64, more ...func(*item.Result)) {
+		r := reporttest.Result(t, "hdr", method, image, 0, append([]func(*item.Result){
 			reporttest.Scored(psnr, 10, 0.5, 0), reporttest.With(sigma, settings),
 		}, more...)...)
 		results = append(results, r)
@@ -49,11 +49,11 @@ func TestSweepFigure(t *testing.T) {
 		v := 2 * float64(i)
 		add("ddiff", image, 0.02, `{"steps":10,"gamma0":8}`, 20+v)
 		add("ddiff", image, 0.1, `{"steps":10,"gamma0":8}`, 10+v)
-		add("ddiff", image, 0.02, `{"steps":40,"gamma0":8}`, 30+v, func(r *manifest.Result) { r.Cost.Network, r.Seconds = 80, 5 })
+		add("ddiff", image, 0.02, `{"steps":40,"gamma0":8}`, 30+v, func(r *item.Result) { r.Cost.Network, r.Seconds = 80, 5 })
 		add("other", image, 0.02, `{"steps":20}`, 15)
 		add("other", image, 0.1, `{"steps":20}`, 14)
 	}
-	results = append(results, reporttest.Result(t, "hdr", "other", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "x"), reporttest.With(0.1, `{"steps":20}`)))
+	results = append(results, reporttest.Result(t, "hdr", "other", "d", 0, reporttest.Ended(item.OutcomeFailed, "x"), reporttest.With(0.1, `{"steps":20}`)))
 	store := reporttest.NewMemory()
 	figures := figuresOf(t, store, results, selection.First)
 	expect(t, figures, "psnr_vs_sigma_hdr", "ddiff psnr", "0.02 22 17.0317 26.9683 3", "0.1 12 7.03172 16.9683 3")
@@ -75,10 +75,10 @@ func TestSweepFigure(t *testing.T) {
 // The kernel's parameter size varies, and not the size of the images.
 func TestSweepOverAParameter(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for _, size := range []float64{21, 61} {
 		for _, width := range []int{64, 128} {
-			results = append(results, reporttest.Result(t, "gaussian_deblur", "ddiff", "a", 0, reporttest.Scored(size, 10, 0.5, 0), func(r *manifest.Result) {
+			results = append(results, reporttest.Result(t, "gaussian_deblur", "ddiff", "a", 0, reporttest.Scored(size, 10, 0.5, 0), func(r *item.Result) {
 				r.Item.Params = map[string]float64{"size": size, "std": 3}
 				r.Item.Width, r.Item.Height = width, width
 			}))
@@ -94,11 +94,11 @@ func TestSweepOverAParameter(t *testing.T) {
 func TestFiguresClusterByImage(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	for _, sigma := range []float64{0.02, 0.1} {
 		for seed := range 2 {
 			r := reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20+float64(seed), 10, 0.5, 0), reporttest.With(sigma, `{"steps":2}`),
-				func(r *manifest.Result) { r.Item.Seed = uint64(seed) })
+				func(r *item.Result) { r.Item.Seed = uint64(seed) })
 			reporttest.Traced(t, store, &r, []float64{float64(seed), 1}, nil)
 			results = append(results, r)
 		}
@@ -119,7 +119,7 @@ func TestConvergenceFigure(t *testing.T) {
 	reporttest.Traced(t, store, &a, []float64{1, 4, 7}, []float64{1, 1, 1})
 	reporttest.Traced(t, store, &b, []float64{3, 4, 9}, []float64{1, 1, 3})
 	reporttest.Traced(t, store, &c, []float64{5, 6}, nil)
-	figures := figuresOf(t, store, []manifest.Result{a, b, c, d}, selection.First)
+	figures := figuresOf(t, store, []item.Result{a, b, c, d}, selection.First)
 	expect(t, figures, "convergence_hdr", "ddiff data_norm", "1 2 -10.7062 14.7062 2", "2 4 4 4 2", "3 8 -4.7062 20.7062 2")
 	expect(t, figures, "convergence_hdr", "ddiff primal_norm", "1 1 1 1 2", "2 1 1 1 2", "3 2 -10.7062 14.7062 2")
 	expect(t, figures, "convergence_hdr", "other data_norm", "1 5 - - 1", "2 6 - - 1")
@@ -137,11 +137,11 @@ func TestUnreadableTraceIsStated(t *testing.T) {
 		b := reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(20, 10, 0.5, 0))
 		reporttest.Traced(t, store, &a, []float64{1, 4, 7}, nil)
 		reporttest.Traced(t, store, &b, []float64{1, 4, 7}, nil)
-		key := manifest.ItemKey(b.Item.ID, manifest.FileTrace)
+		key := item.Key(b.Item.ID, item.FileTrace)
 		if store.Files[key] = []byte(trace); trace == "" {
 			delete(store.Files, key)
 		}
-		n, err := WriteFigures(t.Context(), store, Campaign{}, reporttest.Stream([]manifest.Result{a, b}))
+		n, err := WriteFigures(t.Context(), store, Campaign{}, reporttest.Stream([]item.Result{a, b}))
 		if !errors.Is(err, result.ErrIncomplete) || !strings.Contains(err.Error(), key) || n != 4 {
 			t.Errorf("%s: %d figures, error %v", name, n, err)
 		}
@@ -155,11 +155,11 @@ func TestUnreadableTraceIsStated(t *testing.T) {
 func TestScatterFigures(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	results := []manifest.Result{
+	results := []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0.0025)),
 		reporttest.Result(t, "hdr", "other", "a", 0, reporttest.Scored(19, 10, 0.5, 0)),
 		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(22, 10, 0.5, 0)),
-		reporttest.Result(t, "hdr", "other", "b", 0, reporttest.Scored(23, 10, 0.5, 0), func(r *manifest.Result) { r.Item.Seed = 8 }), // another measurement
+		reporttest.Result(t, "hdr", "other", "b", 0, reporttest.Scored(23, 10, 0.5, 0), func(r *item.Result) { r.Item.Seed = 8 }), // another measurement
 	}
 	figures := figuresOf(t, store, results, selection.First)
 	expect(t, figures, "pairs_hdr", "psnr other", "a 20 19 - -")
@@ -173,7 +173,7 @@ func TestScatterFigures(t *testing.T) {
 // The rule combines the runs of a point.
 func TestFiguresFollowTheRule(t *testing.T) {
 	t.Parallel()
-	results := []manifest.Result{
+	results := []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0.01)),
 		reporttest.Result(t, "hdr", "ddiff", "a", 1, reporttest.Scored(25, 10, 0.5, 0.005)),
 	}
@@ -191,14 +191,14 @@ func TestFiguresFollowTheRule(t *testing.T) {
 // Results that no figure can show leave a list of captions and nothing else.
 func TestFiguresOfUnusableResults(t *testing.T) {
 	t.Parallel()
-	nothing := func(r *manifest.Result) { r.Metrics = manifest.Metrics{} }
-	wrong := func(r *manifest.Result) {
-		r.Metrics = manifest.Metrics{"psnr": math.NaN(), "residual": math.Inf(1), "baseline_psnr": math.Inf(-1)}
+	nothing := func(r *item.Result) { r.Metrics = item.Metrics{} }
+	wrong := func(r *item.Result) {
+		r.Metrics = item.Metrics{"psnr": math.NaN(), "residual": math.Inf(1), "baseline_psnr": math.Inf(-1)}
 		r.Seconds = math.NaN()
 	}
-	for name, results := range map[string][]manifest.Result{
+	for name, results := range map[string][]item.Result{
 		"none":       nil,
-		"all failed": {reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(manifest.OutcomeFailed, "x"))},
+		"all failed": {reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(item.OutcomeFailed, "x"))},
 		"no scores":  {reporttest.Result(t, "hdr", "ddiff", "a", 0, nothing), reporttest.Result(t, "hdr", "other", "a", 0, nothing)},
 		"undefined":  {reporttest.Result(t, "hdr", "ddiff", "a", 0, wrong), reporttest.Result(t, "hdr", "ddiff", "a", 0, wrong, reporttest.With(0.1, `{"steps":100}`))},
 	} {
@@ -209,7 +209,7 @@ func TestFiguresOfUnusableResults(t *testing.T) {
 		}
 	}
 	store := reporttest.NewMemory()
-	if figures := figuresOf(t, store, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}, selection.First); len(figures) != 3 {
+	if figures := figuresOf(t, store, []item.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}, selection.First); len(figures) != 3 {
 		t.Errorf("one item has %d figures, want two histograms and the residual", len(figures))
 	}
 }
@@ -235,7 +235,7 @@ func TestStaleFilesAreRemoved(t *testing.T) {
 		for _, key := range []string{"figures/convergence_old.csv", "figures/psnr_vs_sigma_hdr.csv"} {
 			store.Files[key] = []byte("panel,series,x_name,x,y_name,y,low,high,n,image,item\n")
 		}
-		results := []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}
+		results := []item.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}
 		if _, err := Write(t.Context(), wrap(store), testCampaign(), reporttest.Stream(results)); err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestStaleFilesAreRemoved(t *testing.T) {
 func TestHostileFigures(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	for _, sigma := range []float64{0.05, 0.1} {
 		for _, name := range []string{hostile, "=cmd()"} {
 			for _, method := range []string{hostile, hostile + "2"} {
@@ -318,7 +318,7 @@ func TestHostileFigures(t *testing.T) {
 func TestManyProblemsAreBounded(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	for i := range 16 + 3 {
 		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), reporttest.With(float64(i+1)/100, `{"steps":2}`)))
 	}

@@ -11,7 +11,7 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -25,7 +25,7 @@ func testCampaign() Campaign {
 
 // campaign stores a campaign of synthetic pictures and curves: eight tasks, one of them with two methods, a measurement
 // without truth, one failed and one dead item.
-func campaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
+func campaign(t *testing.T, store *reporttest.Memory) []item.Result {
 	t.Helper()
 	drawn.once.Do(func() {
 		drawn.files = reporttest.NewMemory()
@@ -39,12 +39,12 @@ func campaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
 var drawn struct {
 	once    sync.Once
 	files   *reporttest.Memory
-	results []manifest.Result
+	results []item.Result
 }
 
-func drawCampaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
+func drawCampaign(t *testing.T, store *reporttest.Memory) []item.Result {
 	t.Helper()
-	var results []manifest.Result
+	var results []item.Result
 	names := []string{"harbour.png", "meadow_2.png", "meadow_10.png"}
 	for ti, task := range operator.Builtin().Names()[:8] {
 		for ni, name := range names {
@@ -62,14 +62,14 @@ func drawCampaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
 		reporttest.Illustrate(t, store, &r, 100+ni)
 		results = append(results, r)
 	}
-	blind := reporttest.Result(t, "motion_deblur", "ddiff", "telescope.npy", 0, func(r *manifest.Result) {
-		r.Item.Image, r.Item.Measurement = nil, &manifest.Source{Path: "telescope.npy", SHA256: strings.Repeat("cd", 32)}
-		r.Metrics = manifest.Metrics{"residual": 0.0012}
+	blind := reporttest.Result(t, "motion_deblur", "ddiff", "telescope.npy", 0, func(r *item.Result) {
+		r.Item.Image, r.Item.Measurement = nil, &item.Source{Path: "telescope.npy", SHA256: strings.Repeat("cd", 32)}
+		r.Metrics = item.Metrics{"residual": 0.0012}
 	})
 	reporttest.Illustrate(t, store, &blind, 200)
 	return append(results, blind,
-		reporttest.Result(t, "hdr", "ddiff", "broken.png", 0, reporttest.Ended(manifest.OutcomeFailed, "decode broken.png: unexpected EOF at byte 8192")),
-		reporttest.Result(t, "hdr", "ddiff", "huge.png", 0, reporttest.Ended(manifest.OutcomeDead, "given up after 5 attempts: out of memory")),
+		reporttest.Result(t, "hdr", "ddiff", "broken.png", 0, reporttest.Ended(item.OutcomeFailed, "decode broken.png: unexpected EOF at byte 8192")),
+		reporttest.Result(t, "hdr", "ddiff", "huge.png", 0, reporttest.Ended(item.OutcomeDead, "given up after 5 attempts: out of memory")),
 	)
 }
 
@@ -82,7 +82,7 @@ func texts(cells []table.Cell) string {
 	return strings.Join(out, " ")
 }
 
-func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
+func summaryOf(t *testing.T, results []item.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
 	reporttest.Must(t, err)

@@ -16,15 +16,15 @@ import (
 	"ddiff/coordinator/report/published"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestGoldenReports: every file of four reports is that of testdata, byte for byte; a PNG in its
 // pixels. They do not depend on the order of the results. A wanted change shows there as changed lines: look at the files before -update.
 func TestGoldenReports(t *testing.T) {
 	t.Parallel()
-	for name, build := range map[string]func(*testing.T, *reporttest.Memory) (Campaign, []manifest.Result){
-		"tasks": func(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
+	for name, build := range map[string]func(*testing.T, *reporttest.Memory) (Campaign, []item.Result){
+		"tasks": func(t *testing.T, store *reporttest.Memory) (Campaign, []item.Result) {
 			return testCampaign(), campaign(t, store)
 		},
 		"sweep":     sweepCampaign,
@@ -74,11 +74,11 @@ func describe(t *testing.T, key string, data []byte) string {
 }
 
 // sweepCampaign varies noise, steps, a setting and a parameter of the operator, with two methods, curves and failed items.
-func sweepCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
-	var results []manifest.Result
-	add := func(method string, i int, change ...func(*manifest.Result)) {
+func sweepCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []item.Result) {
+	var results []item.Result
+	add := func(method string, i int, change ...func(*item.Result)) {
 		v := float64((i*7+len(results)*3)%11) / 2
-		change = append([]func(*manifest.Result){reporttest.Scored(18+v, 15+v/2, 0.5+v/20, 0.001+v/1000)}, change...)
+		change = append([]func(*item.Result){reporttest.Scored(18+v, 15+v/2, 0.5+v/20, 0.001+v/1000)}, change...)
 		r := reporttest.Result(t, "gaussian_deblur", method, fmt.Sprintf("image %d.png", i), 0, change...)
 		reporttest.Illustrate(t, store, &r, i)
 		results = append(results, r)
@@ -86,7 +86,7 @@ func sweepCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest
 	for i := range 3 {
 		for _, sigma := range []float64{0.02, 0.05} {
 			for _, steps := range []int{10, 40} {
-				add("ddiff", i, reporttest.With(sigma, fmt.Sprintf(`{"steps":%d,"gamma0":8}`, steps)), func(r *manifest.Result) {
+				add("ddiff", i, reporttest.With(sigma, fmt.Sprintf(`{"steps":%d,"gamma0":8}`, steps)), func(r *item.Result) {
 					r.Steps, r.Seconds = 2*steps, float64(steps)/16
 				})
 			}
@@ -95,13 +95,13 @@ func sweepCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest
 		}
 	}
 	results = append(results,
-		reporttest.Result(t, "gaussian_deblur", "ddiff", "bad.png", 0, reporttest.With(0.05, `{"steps":10,"gamma0":8}`), reporttest.Ended(manifest.OutcomeFailed, "decode bad.png: EOF")),
-		reporttest.Result(t, "gaussian_deblur", "diffpir", "bad.png", 0, reporttest.With(0.05, `{"steps":10}`), reporttest.Ended(manifest.OutcomeDead, "out of memory")))
+		reporttest.Result(t, "gaussian_deblur", "ddiff", "bad.png", 0, reporttest.With(0.05, `{"steps":10,"gamma0":8}`), reporttest.Ended(item.OutcomeFailed, "decode bad.png: EOF")),
+		reporttest.Result(t, "gaussian_deblur", "diffpir", "bad.png", 0, reporttest.With(0.05, `{"steps":10}`), reporttest.Ended(item.OutcomeDead, "out of memory")))
 	return Campaign{Name: "sweep", Outputs: []string{"one", "s3://bucket/two"}, Seed: 3, Select: selection.First}, results
 }
 
 // runsCampaign has several runs of one measurement, and rows with one run.
-func runsCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
+func runsCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []item.Result) {
 	results := manyRuns(t, store, 4, 3)
 	for i := range results {
 		results[i].Metrics["psnr"] = 20 + float64(i*5%7)
@@ -117,11 +117,11 @@ func runsCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.
 }
 
 // publishedCampaign has two methods beside published figures, and images on which settings were chosen.
-func publishedCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
+func publishedCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []item.Result) {
 	p, err := published.Parse("paper.csv", strings.NewReader(
 		"task,method,psnr,ssim,images\nhdr,ddiff,27.5,0.9,100\nhdr,daps,26.25,,100\nsuper_resolution,ddiff,29.75,0.85,100\n"))
 	reporttest.Must(t, err)
-	var results []manifest.Result
+	var results []item.Result
 	for i := range 7 {
 		for m, method := range []string{"ddiff", "ddiff_hqs"} {
 			psnr := 21 + float64((i*5+m*3)%9)

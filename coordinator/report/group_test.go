@@ -15,7 +15,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -59,9 +59,9 @@ func TestSweepsAreNotPooled(t *testing.T) {
 // TestOneImageIsOneCluster gives one photograph several seeds and a second name.
 func TestOneImageIsOneCluster(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for i, name := range []string{"a", "a", "copy of a", "b"} {
-		results = append(results, reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(20+float64(i), 15, 0.5, 0), func(r *manifest.Result) {
+		results = append(results, reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(20+float64(i), 15, 0.5, 0), func(r *item.Result) {
 			r.Item.Seed = uint64(i)
 			if name != "b" {
 				r.Item.Image.SHA256 = strings.Repeat("0a", 32)
@@ -80,12 +80,12 @@ func TestOneImageIsOneCluster(t *testing.T) {
 // report without it, as in a report over stored results, which have one folder for both names.
 func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 	t.Parallel()
-	var plain, again []manifest.Result
+	var plain, again []item.Result
 	for i, name := range []string{"a", "b", "c", "copy of c"} {
 		for k, method := range []string{"ddiff", "ddiff_hqs"} {
 			for run := range 2 {
 				score := reporttest.Scored(20+float64(min(i, 2)*min(i, 2))+0.5*float64(k*min(i, 2))+0.1*float64(run), 15, 0.5, 0)
-				r := reporttest.Result(t, "hdr", method, name, run, score, func(r *manifest.Result) {
+				r := reporttest.Result(t, "hdr", method, name, run, score, func(r *item.Result) {
 					if i == 3 {
 						r.Item.Image.SHA256 = plain[len(plain)-1].Item.Image.SHA256
 					}
@@ -115,8 +115,8 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 }
 
 // unreadable is an item that failed before its size, parameters and settings were known.
-func unreadable(r *manifest.Result) {
-	reporttest.Ended(manifest.OutcomeFailed, "decode: unexpected EOF")(r)
+func unreadable(r *item.Result) {
+	reporttest.Ended(item.OutcomeFailed, "decode: unexpected EOF")(r)
 	r.Item.Width, r.Item.Height, r.Item.Solver, r.Item.Prior, r.Item.Params = 0, 0, json.RawMessage("null"), "", nil
 	r.Item.Image.SHA256 = ""
 }
@@ -124,8 +124,8 @@ func unreadable(r *manifest.Result) {
 func TestUnreadableItemsCountInTheirRow(t *testing.T) {
 	t.Parallel()
 	score := reporttest.Scored(25, 20, 0.5, 0)
-	params := func(r *manifest.Result) { r.Item.Params = map[string]float64{"gain": 2} }
-	results := []manifest.Result{
+	params := func(r *item.Result) { r.Item.Params = map[string]float64{"gain": 2} }
+	results := []item.Result{
 		reporttest.Result(t, "hdr", "a", "1.png", 0, score, params), reporttest.Result(t, "hdr", "b", "1.png", 0, score, params),
 		reporttest.Result(t, "hdr", "a", "2.png", 0, unreadable), reporttest.Result(t, "hdr", "b", "2.png", 0, unreadable),
 	}
@@ -137,7 +137,7 @@ func TestUnreadableItemsCountInTheirRow(t *testing.T) {
 		t.Errorf("comparison = %+v", c)
 	}
 	// In a sweep over settings the row is unknown: the items keep a row of their own.
-	other := reporttest.Result(t, "hdr", "a", "1.png", 0, score, params, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":5}`) })
+	other := reporttest.Result(t, "hdr", "a", "1.png", 0, score, params, func(r *item.Result) { r.Item.Solver = json.RawMessage(`{"steps":5}`) })
 	s = summaryOf(t, append(results, other), selection.First)
 	if len(s.Rows) != 4 || s.Items != 5 || s.Failed != 2 || s.Done != 3 {
 		t.Errorf("rows = %+v", s.Rows)
@@ -151,9 +151,9 @@ func TestUnreadableItemsCountInTheirRow(t *testing.T) {
 
 func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 	t.Parallel()
-	results := []manifest.Result{
-		reporttest.Result(t, "hdr", "a", "=1+1", 0, reporttest.Ended(manifest.OutcomeDead, "killed\nby signal 9")),
-		reporttest.Result(t, "hdr", "a", "-2", 0, reporttest.Ended(manifest.OutcomeFailed, "@x, \"y\"")),
+	results := []item.Result{
+		reporttest.Result(t, "hdr", "a", "=1+1", 0, reporttest.Ended(item.OutcomeDead, "killed\nby signal 9")),
+		reporttest.Result(t, "hdr", "a", "-2", 0, reporttest.Ended(item.OutcomeFailed, "@x, \"y\"")),
 	}
 	var out bytes.Buffer
 	reporttest.Must(t, table.WriteCSV(&out, reporttest.Stream(results), nil))
@@ -163,18 +163,18 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 // TestWarningsAreCounted: the summary and its note count the finished items with warnings, and each code once per item.
 func TestWarningsAreCounted(t *testing.T) {
 	t.Parallel()
-	warned := func(codes ...string) func(*manifest.Result) {
-		return func(r *manifest.Result) {
+	warned := func(codes ...string) func(*item.Result) {
+		return func(r *item.Result) {
 			for _, code := range codes {
-				r.Warnings = append(r.Warnings, manifest.Warning{Code: code, Text: "text of " + code})
+				r.Warnings = append(r.Warnings, item.Warning{Code: code, Text: "text of " + code})
 			}
 		}
 	}
-	s := summaryOf(t, []manifest.Result{
+	s := summaryOf(t, []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), warned("residual", "flat")),
 		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(21, 10, 0.5, 0), warned("residual")),
 		reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0)),
-		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "no file"), warned("flat")),
+		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(item.OutcomeFailed, "no file"), warned("flat")),
 		reporttest.Result(t, "inpaint", "ddiff", "a", 0, reporttest.Scored(23, 10, 0.5, 0), warned("flat")),
 	}, selection.First)
 	items, codes := s.Warned()
@@ -186,7 +186,7 @@ func TestWarningsAreCounted(t *testing.T) {
 		t.Errorf("notes %q, want %q", notes, note)
 	}
 	// A method of which half of the items have warnings is marked; its problem has no best figure and no p value.
-	var suspect []manifest.Result
+	var suspect []item.Result
 	for i := range 8 {
 		name := fmt.Sprint("image", i)
 		suspect = append(suspect, reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(20+float64(i), 10, 0.5, 0), warned([]string{"flat"}[:i%2]...)),
@@ -205,7 +205,7 @@ func TestWarningsAreCounted(t *testing.T) {
 	if html := pageOf(t, reporttest.NewMemory(), testCampaign(), suspect); strings.Count(html, `<tr class="suspect"`) != 1 {
 		t.Error("the page does not mark the suspect row")
 	}
-	without := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0))}, selection.First)
+	without := summaryOf(t, []item.Result{reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0))}, selection.First)
 	if notes := strings.Join(table.Of(without, "-").Notes, " "); strings.Contains(notes, "warnings") {
 		t.Errorf("without warnings: %q", notes)
 	}
@@ -234,7 +234,7 @@ func TestApproachesBeyondTheLines(t *testing.T) {
 	t.Parallel()
 	for approaches, want := range map[int]string{10: "", 10 + 1: "Not drawn: 1 further approach.", 10 + 3: "Not drawn: 3 further approaches."} {
 		store := reporttest.NewMemory()
-		var results []manifest.Result
+		var results []item.Result
 		for i := range approaches {
 			for _, name := range []string{"a", "b"} {
 				results = append(results, reporttest.Result(t, "hdr", fmt.Sprintf("method%02d", i), name, 0, reporttest.Scored(20+float64(i), 10, 0.5, 0.1)))
@@ -254,9 +254,9 @@ func TestLargeCSV(t *testing.T) {
 	reason := strings.Repeat("no such file; ", 400)
 	const items = 300
 	store := reporttest.NewMemory()
-	results := func(yield func(manifest.Result, error) bool) {
+	results := func(yield func(item.Result, error) bool) {
 		for i := range items {
-			if !yield(reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%03d", i), 0, reporttest.Ended(manifest.OutcomeFailed, reason)), nil) {
+			if !yield(reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%03d", i), 0, reporttest.Ended(item.OutcomeFailed, reason)), nil) {
 				return
 			}
 		}

@@ -14,11 +14,11 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sheet"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // pageOf renders the page of results whose artifacts are in the store.
-func pageOf(t *testing.T, store *reporttest.Memory, c Campaign, results []manifest.Result) string {
+func pageOf(t *testing.T, store *reporttest.Memory, c Campaign, results []item.Result) string {
 	t.Helper()
 	shown := galleryOf(t, results, page.MaxItems)
 	summary := summaryOf(t, results, c.Select)
@@ -33,27 +33,27 @@ func pageOf(t *testing.T, store *reporttest.Memory, c Campaign, results []manife
 const hostile = "\u202e\u2066" + `</script><script>alert(1)</script>"'><img src=x onerror=document.documentElement.dataset.pwned=1>{{.}}&` + "\u2028`${1}`"
 
 // hostileResults have a script in every text of a page.
-func hostileResults(t *testing.T, store *reporttest.Memory) []manifest.Result {
+func hostileResults(t *testing.T, store *reporttest.Memory) []item.Result {
 	t.Helper()
 	done := reporttest.Result(t, hostile, hostile, hostile, 0, reporttest.Scored(25, 20, 0.7, 0.001))
 	done.Runtime.Provider = hostile
-	attack := func(method string) func(*manifest.Result) {
-		return func(r *manifest.Result) {
+	attack := func(method string) func(*item.Result) {
+		return func(r *item.Result) {
 			settings, err := json.Marshal(map[string]string{"steps": hostile + method, hostile: method})
 			reporttest.Must(t, err)
 			r.Item.Solver, r.Item.Params, r.Item.Preset = settings, map[string]float64{hostile: 2}, hostile
 			r.Item.Prior, r.Runtime.Provider = hostile, hostile
-			r.Warnings = []manifest.Warning{{Code: hostile, Text: hostile}}
+			r.Warnings = []item.Warning{{Code: hostile, Text: hostile}}
 		}
 	}
 	again := reporttest.Result(t, "hdr", hostile+"a", hostile, 0, reporttest.Scored(25, 20, 0.7, 0.001), attack("a"))
-	for i, r := range []*manifest.Result{&done, &again} {
+	for i, r := range []*item.Result{&done, &again} {
 		reporttest.Illustrate(t, store, r, i)
 	}
-	return []manifest.Result{
+	return []item.Result{
 		done, again,
 		reporttest.Result(t, "hdr", hostile+"b", hostile, 0, reporttest.Scored(24, 20, 0.7, 0.001), attack("b"), reporttest.Later(hostile+"@1:aaaaaaaa", 0.5)),
-		reporttest.Result(t, hostile, hostile, hostile+"2", 0, reporttest.Ended(manifest.OutcomeFailed, hostile)),
+		reporttest.Result(t, hostile, hostile, hostile+"2", 0, reporttest.Ended(item.OutcomeFailed, hostile)),
 	}
 }
 
@@ -140,15 +140,15 @@ func TestPageIsBounded(t *testing.T) {
 	store := reporttest.NewMemory()
 	trace, err := json.Marshal(reporttest.Trace(3, 1))
 	reporttest.Must(t, err)
-	var results []manifest.Result
+	var results []item.Result
 	for i := range page.MaxItems + 50 {
 		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, reporttest.Scored(30, 20, 0.7, 0))
-		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = trace
-		r.Artifacts = map[string]string{manifest.FileTrace: "not checked here"}
+		store.Files[item.Key(r.Item.ID, item.FileTrace)] = trace
+		r.Artifacts = map[string]string{item.FileTrace: "not checked here"}
 		results = append(results, r)
 	}
 	for i := range 200 + 7 {
-		results = append(results, reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("bad%d", i), i, reporttest.Ended(manifest.OutcomeDead, "x")))
+		results = append(results, reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("bad%d", i), i, reporttest.Ended(item.OutcomeDead, "x")))
 	}
 	html := pageOf(t, store, testCampaign(), results)
 	if got := strings.Count(html, `"series":`); got != page.MaxItems {
@@ -182,12 +182,12 @@ func TestPageMarksTheOracle(t *testing.T) {
 }
 
 // rows makes n finished items of a task; psnr may be nil.
-func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
-	out := make([]manifest.Result, n)
+func rows(task string, n int, psnr func(i int) float64) []item.Result {
+	out := make([]item.Result, n)
 	for i := range out {
-		out[i].Outcome = manifest.OutcomeDone
+		out[i].Outcome = item.OutcomeDone
 		out[i].Item.Task, out[i].Item.Name = task, fmt.Sprintf("%s-%d", task, i)
-		out[i].Metrics = manifest.Metrics{"residual": float64(i)}
+		out[i].Metrics = item.Metrics{"residual": float64(i)}
 		if psnr != nil {
 			out[i].Metrics["psnr"] = psnr(i)
 		}
@@ -196,7 +196,7 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 }
 
 // galleryOf adds the sorted results to a gallery.
-func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery {
+func galleryOf(t *testing.T, results []item.Result, limit int) *page.Gallery {
 	t.Helper()
 	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
@@ -204,7 +204,7 @@ func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery
 }
 
 // excerpt returns the names of the items on a page of at most limit items.
-func excerpt(t *testing.T, results []manifest.Result, limit int) []string {
+func excerpt(t *testing.T, results []item.Result, limit int) []string {
 	t.Helper()
 	var out []string
 	for _, e := range galleryOf(t, results, limit).Excerpt() {
@@ -216,7 +216,7 @@ func excerpt(t *testing.T, results []manifest.Result, limit int) []string {
 func TestExcerptSelectsAllItemsWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	results := append(rows("a", 3, nil), rows("b", 1, nil)...)
-	results[1].Outcome = manifest.OutcomeFailed
+	results[1].Outcome = item.OutcomeFailed
 	if got, want := excerpt(t, results, 3), []string{"a-0", "a-2", "b-0"}; !slices.Equal(got, want) {
 		t.Errorf("excerpt = %q, want %q", got, want)
 	}
@@ -234,7 +234,7 @@ func TestExcerptSelectsWorstAndFirst(t *testing.T) {
 }
 
 // listingOf lists at most limit of the sorted results.
-func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing {
+func listingOf(t *testing.T, results []item.Result, limit int) *page.Listing {
 	t.Helper()
 	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
@@ -247,7 +247,7 @@ func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing
 
 func TestListingSharesItsPlaces(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for task, n := range map[string]int{"a": 30, "b": 3, "c": 40} {
 		for i := range n {
 			results = append(results, reporttest.Result(t, task, "ddiff", fmt.Sprintf("img%02d", i), 0))
@@ -282,7 +282,7 @@ func pageItems(t *testing.T, index string) *page.Listing {
 func TestMosaicIsBounded(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	for i := range 12 + 3 {
 		results = append(results, reporttest.Result(t, fmt.Sprintf("task with a very long name %d", i), "ddiff", "a", 0))
 	}

@@ -13,20 +13,21 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 )
 
 // output is a store with results, and with failures of one campaign.
-func output(t *testing.T, results ...manifest.Result) result.Output {
+func output(t *testing.T, results ...item.Result) result.Output {
 	t.Helper()
 	store := reporttest.NewMemory()
 	var failures []byte
 	for _, r := range results {
 		data, err := json.Marshal(r)
 		reporttest.Must(t, err)
-		if r.Outcome == manifest.OutcomeDone {
-			store.Files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
-			store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTruth)] = []byte("a picture")
+		if r.Outcome == item.OutcomeDone {
+			store.Files[item.Key(r.Item.ID, item.FileResult)] = data
+			store.Files[item.Key(r.Item.ID, item.FileTruth)] = []byte("a picture")
 		} else {
 			failures = append(failures, append(data, '\n')...)
 		}
@@ -52,7 +53,7 @@ func read(t *testing.T, f *result.Filter, outputs ...result.Output) (names []str
 
 func TestResultsOfSeveralOutputs(t *testing.T) {
 	t.Parallel()
-	failed := reporttest.Ended(manifest.OutcomeFailed, "no such file")
+	failed := reporttest.Ended(item.OutcomeFailed, "no such file")
 	first := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0), reporttest.Result(t, "hdr", "ddiff", "b", 0, failed), reporttest.Result(t, "hdr", "ddiff", "c", 0, failed))
 	second := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0), reporttest.Result(t, "hdr", "ddiff", "b", 0), reporttest.Result(t, "motion_deblur", "ddiff", "a", 0))
 	got, err := read(t, &result.Filter{}, first, second)
@@ -65,7 +66,7 @@ func TestResultsOfSeveralOutputs(t *testing.T) {
 func TestResultsNameADamagedFile(t *testing.T) {
 	t.Parallel()
 	r := reporttest.Result(t, "hdr", "ddiff", "a", 0)
-	key := manifest.ItemKey(r.Item.ID, manifest.FileResult)
+	key := item.Key(r.Item.ID, item.FileResult)
 	for name, data := range map[string]string{"cut": `{"schema":1,`, "other": `{"outcome":"done","item":{"id":"x"}}`} {
 		o := output(t, r)
 		o.Store.(*reporttest.Memory).Files[key] = []byte(data)
@@ -73,7 +74,7 @@ func TestResultsNameADamagedFile(t *testing.T) {
 			t.Errorf("%s: error %v, want one that names %s", name, err, key)
 		}
 	}
-	o := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(manifest.OutcomeDead, "x")))
+	o := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(item.OutcomeDead, "x")))
 	o.Store.(*reporttest.Memory).Files[manifest.FailuresFolder+"campaign/000000.jsonl"] = []byte("{}\nnonsense\n")
 	if _, err := read(t, &result.Filter{}, o); err == nil || !strings.Contains(err.Error(), "line 2 of failures/campaign/000000.jsonl") {
 		t.Errorf("error %v, want one that names the line", err)
@@ -84,7 +85,7 @@ func TestResultsNameADamagedFile(t *testing.T) {
 func TestForeignFilesAreNoRecords(t *testing.T) {
 	t.Parallel()
 	o := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0))
-	for _, folder := range []string{manifest.ItemsFolder, manifest.ScoresFolder, manifest.FailuresFolder, tune.Folder} {
+	for _, folder := range []string{item.ItemsFolder, manifest.ScoresFolder, manifest.FailuresFolder, tune.Folder} {
 		o.Store.(*reporttest.Memory).Files[folder+".DS_Store"] = []byte("x")
 	}
 	o.Store.(*reporttest.Memory).Files[tune.Folder+KeySummaryJSON] = []byte("{}")
@@ -99,7 +100,7 @@ func TestForeignFilesAreNoRecords(t *testing.T) {
 // TestManyResults reads more results than are read at once, and ends the reading early.
 func TestManyResults(t *testing.T) {
 	t.Parallel()
-	var all []manifest.Result
+	var all []item.Result
 	for i := range 600 {
 		all = append(all, reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0))
 	}
@@ -163,7 +164,7 @@ func TestFolderIsComplete(t *testing.T) {
 		reporttest.Illustrate(t, store, &r, i)
 		data, err := json.Marshal(r)
 		reporttest.Must(t, err)
-		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
+		store.Files[item.Key(r.Item.ID, item.FileResult)] = data
 		outputs = append(outputs, result.Output{Address: fmt.Sprintf("out%d", i), Store: store})
 	}
 	to := reporttest.NewMemory()
@@ -175,12 +176,12 @@ func TestFolderIsComplete(t *testing.T) {
 	pictures := 0
 	items := pageItems(t, index)
 	for row, id := range items.ID {
-		for bit, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
+		for bit, file := range []string{item.FileTruth, item.FileMeasurement, item.FileRestored, item.FileTrace} {
 			if items.Pictures[row]&(1<<bit) == 0 {
 				continue
 			}
 			pictures++
-			if to.Files[manifest.ItemKey(id, file)] == nil {
+			if to.Files[item.Key(id, file)] == nil {
 				t.Errorf("the page shows %s of %s, which is not in the folder", file, id)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 const publishedFile = `# A. Uthor: A paper.
@@ -34,10 +34,10 @@ func parsePublished(t *testing.T, text string) *published.Figures {
 }
 
 // publishedSummary has two images of HDR, solved by two methods, and one image of phase retrieval with two runs.
-func publishedSummary(t *testing.T, rule selection.Rule, change ...func(*manifest.Result)) aggregate.Summary {
+func publishedSummary(t *testing.T, rule selection.Rule, change ...func(*item.Result)) aggregate.Summary {
 	t.Helper()
-	ffhq := func(r *manifest.Result) { r.Item.Preset = "ffhq" }
-	var results []manifest.Result
+	ffhq := func(r *item.Result) { r.Item.Preset = "ffhq" }
+	var results []item.Result
 	for i, name := range []string{"1.png", "2.png"} {
 		for _, method := range []string{"ddiff", "toy"} {
 			results = append(results, reporttest.Result(t, "hdr", method, name, 0, append(change, ffhq, reporttest.Scored(26+2*float64(i), 20, 0.8, 0.002))...))
@@ -84,13 +84,13 @@ func TestPublishedSaysWhatIsComparable(t *testing.T) {
 			t.Errorf("metrics %s: ours are not named:\n%s", metrics, text)
 		}
 	}
-	for what, change := range map[string]func(*manifest.Result){
-		"size":   func(r *manifest.Result) { r.Item.Width, r.Item.Height = 32, 32 },
-		"sigma":  func(r *manifest.Result) { r.Item.Sigma = 0.1 },
-		"steps":  func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":3}`) },
-		"preset": func(r *manifest.Result) { r.Item.Preset = "natural" },
+	for what, change := range map[string]func(*item.Result){
+		"size":   func(r *item.Result) { r.Item.Width, r.Item.Height = 32, 32 },
+		"sigma":  func(r *item.Result) { r.Item.Sigma = 0.1 },
+		"steps":  func(r *item.Result) { r.Item.Solver = json.RawMessage(`{"steps":3}`) },
+		"preset": func(r *item.Result) { r.Item.Preset = "natural" },
 	} {
-		last := func(r *manifest.Result) { change(r) }
+		last := func(r *item.Result) { change(r) }
 		s := publishedSummary(t, selection.BestPSNR, last)
 		if what == "preset" { // publishedSummary sets it after the change
 			for i := range s.Rows {
@@ -105,11 +105,11 @@ func TestPublishedSaysWhatIsComparable(t *testing.T) {
 	if text := compared(t, publishedSummary(t, selection.First), p, table.FormatText); !strings.Contains(text, "NOT COMPARABLE, because of select. ") {
 		t.Errorf("another rule:\n%s", text)
 	}
-	one := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))}, selection.First)
+	one := summaryOf(t, []item.Result{reporttest.Result(t, "hdr", "ddiff", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))}, selection.First)
 	if text := compared(t, one, p, table.FormatText); !strings.Contains(text, "NOT COMPARABLE, because of images, preset. ") {
 		t.Errorf("one image without a preset:\n%s", text)
 	}
-	alone := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "toy", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))}, selection.First)
+	alone := summaryOf(t, []item.Result{reporttest.Result(t, "hdr", "toy", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))}, selection.First)
 	if text := compared(t, alone, p, table.FormatText); !strings.Contains(text, "No method of these results has published figures.") {
 		t.Errorf("no pair:\n%s", text)
 	}
@@ -167,7 +167,7 @@ func TestPublishedLines(t *testing.T) {
 func TestPublishedVariants(t *testing.T) {
 	t.Parallel()
 	p := parsePublished(t, "task,method,psnr\nhdr,ddiff,27.5\n")
-	var results []manifest.Result
+	var results []item.Result
 	for _, settings := range []string{`{"steps":2}`, `{"steps":3}`} {
 		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), reporttest.With(0.05, settings)))
 	}

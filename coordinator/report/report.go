@@ -16,7 +16,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -41,7 +41,7 @@ const (
 //
 // If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
 // error that wraps [result.ErrIncomplete]. Other errors stop it: [selection.ErrUnknownRule], errors of results, errors of Put.
-func Write(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (aggregate.Summary, error) {
+func Write(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[item.Result, error]) (aggregate.Summary, error) {
 	set, err := entry.Collect(results, campaign.Tasks, campaign.Select, campaign.LeaveOut)
 	if err != nil {
 		return aggregate.Summary{}, err

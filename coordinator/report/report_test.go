@@ -14,7 +14,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sheet"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 func TestWriteWithoutResults(t *testing.T) {
@@ -33,9 +33,9 @@ func TestWriteReportsUnreadableArtifacts(t *testing.T) {
 	store := reporttest.NewMemory()
 	results := campaign(t, store)
 	for _, r := range results[:4] {
-		delete(store.Files, manifest.ItemKey(r.Item.ID, manifest.FileRestored))
+		delete(store.Files, item.Key(r.Item.ID, item.FileRestored))
 	}
-	store.Files[manifest.ItemKey(results[5].Item.ID, manifest.FileTrace)] = []byte(`{"timestep":[1,2],"data_norm":[1]}`)
+	store.Files[item.Key(results[5].Item.ID, item.FileTrace)] = []byte(`{"timestep":[1,2],"data_norm":[1]}`)
 	_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results))
 	if !errors.Is(err, result.ErrIncomplete) || !strings.Contains(err.Error(), "and 2 more") {
 		t.Errorf("error = %v, want ErrIncomplete with the number of the others", err)
@@ -96,9 +96,9 @@ func TestWriteRefusesInvalidItems(t *testing.T) {
 	open := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended("running", ""))
 	broken := reporttest.Result(t, "hdr", "ddiff", "b.png", 0)
 	broken.Item.Params = map[string]float64{"gain": math.NaN()}
-	for _, r := range []manifest.Result{open, broken} {
+	for _, r := range []item.Result{open, broken} {
 		store := reporttest.NewMemory()
-		_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream([]manifest.Result{r}))
+		_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream([]item.Result{r}))
 		if err == nil || !strings.Contains(err.Error(), r.Item.Name) || len(store.Files) != 0 {
 			t.Errorf("outcome %s, parameters %v: error %v, %d files", r.Outcome, r.Item.Params, err, len(store.Files))
 		}

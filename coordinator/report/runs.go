@@ -17,7 +17,7 @@ import (
 	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 )
 
@@ -106,8 +106,8 @@ func evenly(all []*entry.Measurement, pictures int) []*entry.Measurement {
 // compare compares the runs of one measurement. It returns an image with the shape of all.
 func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Measurement) (s *statistic.Spread, first *raster.Image, err error) {
 	var truth []float64
-	if m.Done[0].Has(manifest.FileTruth) {
-		img, err := c.read(ctx, m.Done[0], manifest.FileTruth)
+	if m.Done[0].Has(item.FileTruth) {
+		img, err := c.read(ctx, m.Done[0], item.FileTruth)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -120,7 +120,7 @@ func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Me
 		group, inner := errgroup.WithContext(ctx)
 		for i, e := range chunk {
 			group.Go(func() (err error) {
-				images[i], err = c.read(inner, e, manifest.FileRestored)
+				images[i], err = c.read(inner, e, item.FileRestored)
 				return err
 			})
 		}
@@ -152,17 +152,17 @@ func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Me
 }
 
 func (c *runComparison) read(ctx context.Context, e *entry.Entry, file string) (*raster.Image, error) {
-	key := manifest.ItemKey(e.ID, file)
+	key := item.Key(e.ID, file)
 	data, err := c.store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	sum, want := sha256.Sum256(data), e.Restored
-	if file == manifest.FileTruth {
+	if file == item.FileTruth {
 		want = e.Truth
 	}
 	if got := binary.BigEndian.Uint64(sum[:]); want != 0 && got != want {
-		return nil, fmt.Errorf("read %s: %w: its SHA-256 begins with %016x, %s says %016x", key, result.ErrArtifact, got, manifest.FileResult, want)
+		return nil, fmt.Errorf("read %s: %w: its SHA-256 begins with %016x, %s says %016x", key, result.ErrArtifact, got, item.FileResult, want)
 	}
 	img, err := raster.Decode(data)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ddiff/coordinator/report/reporttest"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // heapBytes returns the number of heap bytes in use.
@@ -35,21 +35,21 @@ func (s *peakStore) Put(ctx context.Context, key string, data []byte) error {
 
 // synthetic yields the results of two methods on n images in the order of a manifest. It raises peak to the number of
 // heap bytes in use.
-func synthetic(n int, peak *uint64) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func synthetic(n int, peak *uint64) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		for i := range n {
 			if i%20_000 == 0 {
 				*peak = max(*peak, heapBytes())
 			}
 			for m, method := range []string{"ddiff", "ddiff-hqs"} {
-				r := manifest.Result{Outcome: manifest.OutcomeDone, Seconds: 2, Steps: 100}
-				r.Item = manifest.Item{
+				r := item.Result{Outcome: item.OutcomeDone, Seconds: 2, Steps: 100}
+				r.Item = item.Item{
 					ID: fmt.Sprintf("%064d", 2*i+m), Index: 2*i + m, Name: "image" + strconv.Itoa(i) + ".png",
 					Task: "hdr", Method: method, Width: 256, Height: 256, Seed: 7,
 				}
 				reporttest.Scored(20+float64(i%100)/10+float64(m), 15, 0.5, 0.001)(&r)
 				if i%1000 == 0 {
-					reporttest.Ended(manifest.OutcomeFailed, "decode: unexpected EOF")(&r)
+					reporttest.Ended(item.OutcomeFailed, "decode: unexpected EOF")(&r)
 				}
 				if !yield(r, nil) {
 					return
@@ -89,9 +89,9 @@ func TestWriteReturnsTheErrorOfTheStream(t *testing.T) {
 	t.Parallel()
 	want := errors.New("connection lost")
 	store := reporttest.NewMemory()
-	_, err := Write(t.Context(), store, testCampaign(), func(yield func(manifest.Result, error) bool) {
+	_, err := Write(t.Context(), store, testCampaign(), func(yield func(item.Result, error) bool) {
 		if yield(reporttest.Result(t, "hdr", "ddiff", "a.png", 0), nil) {
-			yield(manifest.Result{}, want)
+			yield(item.Result{}, want)
 		}
 	})
 	if !errors.Is(err, want) || len(store.Files) != 0 {

@@ -13,17 +13,17 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/tune"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
 	"ddiff/storage"
 )
 
 // tunedResult is a result of an image with settings.
-func tunedResult(t *testing.T, image string, gamma0 float64) manifest.Result {
+func tunedResult(t *testing.T, image string, gamma0 float64) item.Result {
 	t.Helper()
 	r := reporttest.Result(t, "hdr", "ddiff", image, 0, reporttest.Scored(25, 20, 0.8, 0.001))
-	r.Item.Image = &manifest.Source{Path: image, SHA256: image}
+	r.Item.Image = &item.Source{Path: image, SHA256: image}
 	r.Item.Solver = fmt.Appendf(nil, `{"method":"ddiff","steps":9,"gamma0":%g,"b":1}`, gamma0)
 	r.Item.Preset = "natural"
 	reporttest.Must(t, r.Item.Identify())
@@ -101,7 +101,7 @@ func TestTablesSayWhatWasTunedOnTheirImages(t *testing.T) {
 		}
 		tunings, err := aggregate.ReadTunings(t.Context(), []result.Output{{Address: "out", Store: store}}, methods)
 		reporttest.Must(t, err)
-		var results []manifest.Result
+		var results []item.Result
 		for _, image := range tt.images {
 			results = append(results, tunedResult(t, string(image), tt.gamma0))
 		}
@@ -150,7 +150,7 @@ func TestTuningRecordsAreChecked(t *testing.T) {
 // TestTablesStateWhatTheirRowsShare: a table for print names noise level, size, prior, preset and steps, which are no columns, and units.
 func TestTablesStateWhatTheirRowsShare(t *testing.T) {
 	t.Parallel()
-	s, err := aggregate.Summarize(reporttest.Stream([]manifest.Result{tunedResult(t, "d", 8), tunedResult(t, "d", 4)}), nil, "", nil)
+	s, err := aggregate.Summarize(reporttest.Stream([]item.Result{tunedResult(t, "d", 8), tunedResult(t, "d", 4)}), nil, "", nil)
 	reporttest.Must(t, err)
 	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
 		var out bytes.Buffer

@@ -15,37 +15,37 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestOneVersionPerTable mixes versions of a metric in every way that a table could.
 func TestOneVersionPerTable(t *testing.T) {
 	t.Parallel()
 	base := reporttest.Scored(25, 20, 0.8, 0.001)
-	newer := func(r *manifest.Result) { r.MetricIDs["psnr"] = "psnr@2" }
+	newer := func(r *item.Result) { r.MetricIDs["psnr"] = "psnr@2" }
 	for _, tt := range []struct {
 		name         string
-		first, other []func(*manifest.Result)
+		first, other []func(*item.Result)
 		pin          string
 		want         map[string]string // chosen
 		refused      string
 	}{
 		{name: "no other version", want: map[string]string{"psnr": "psnr@1"}},
-		{name: "stored pictures too: the worker's version covers all", first: []func(*manifest.Result){reporttest.Later("psnr@1:png", 24)}, want: map[string]string{"psnr": "psnr@1"}},
-		{name: "two versions of workers", other: []func(*manifest.Result){newer}, refused: "psnr: psnr@1 (1 of 2 items), psnr@2 (1 of 2 items)"},
-		{name: "two networks", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, refused: "--metric-version lpips_vgg@1:"},
-		{name: "two networks, one chosen", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, pin: "lpips_vgg@1:bbbbbbbb", want: map[string]string{"lpips_vgg": "lpips_vgg@1:bbbbbbbb"}},
-		{name: "two networks on all items", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.2)}, refused: "lpips_vgg@1:aaaaaaaa (1 of 2 items), lpips_vgg@1:bbbbbbbb (1 of 2 items)"},
-		{name: "different networks are different metrics", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1:bbbbbbbb", 0.2)}, want: map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa", "lpips_alex": "lpips_alex@1:bbbbbbbb"}},
-		{name: "a worker's metric that old results lack", first: []func(*manifest.Result){func(r *manifest.Result) { r.Metrics["haarpsi"] = 0.9 }}, other: []func(*manifest.Result){reporttest.Later("haarpsi@1:png", 0.9)}, refused: "haarpsi: haarpsi@1 (1 of 2 items), haarpsi@1:png (1 of 2 items)"},
+		{name: "stored pictures too: the worker's version covers all", first: []func(*item.Result){reporttest.Later("psnr@1:png", 24)}, want: map[string]string{"psnr": "psnr@1"}},
+		{name: "two versions of workers", other: []func(*item.Result){newer}, refused: "psnr: psnr@1 (1 of 2 items), psnr@2 (1 of 2 items)"},
+		{name: "two networks", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*item.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, refused: "--metric-version lpips_vgg@1:"},
+		{name: "two networks, one chosen", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*item.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, pin: "lpips_vgg@1:bbbbbbbb", want: map[string]string{"lpips_vgg": "lpips_vgg@1:bbbbbbbb"}},
+		{name: "two networks on all items", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.2)}, refused: "lpips_vgg@1:aaaaaaaa (1 of 2 items), lpips_vgg@1:bbbbbbbb (1 of 2 items)"},
+		{name: "different networks are different metrics", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1:bbbbbbbb", 0.2)}, want: map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa", "lpips_alex": "lpips_alex@1:bbbbbbbb"}},
+		{name: "a worker's metric that old results lack", first: []func(*item.Result){func(r *item.Result) { r.Metrics["haarpsi"] = 0.9 }}, other: []func(*item.Result){reporttest.Later("haarpsi@1:png", 0.9)}, refused: "haarpsi: haarpsi@1 (1 of 2 items), haarpsi@1:png (1 of 2 items)"},
 		{name: "a pinned version that nobody has", pin: "psnr@9", refused: "no result has a score of psnr@9"},
-		{name: "the metric does not apply", first: []func(*manifest.Result){func(r *manifest.Result) { r.Scores = []manifest.Score{{Metric: "lpips_vgg@1:aaaaaaaa"}} }}, want: map[string]string{"lpips_vgg": ""}},
+		{name: "the metric does not apply", first: []func(*item.Result){func(r *item.Result) { r.Scores = []item.Score{{Metric: "lpips_vgg@1:aaaaaaaa"}} }}, want: map[string]string{"lpips_vgg": ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			results := []manifest.Result{
-				reporttest.Result(t, "hdr", "ddiff", "a", 0, append([]func(*manifest.Result){base}, tt.first...)...),
-				reporttest.Result(t, "hdr", "ddiff", "b", 0, append([]func(*manifest.Result){base}, tt.other...)...),
+			results := []item.Result{
+				reporttest.Result(t, "hdr", "ddiff", "a", 0, append([]func(*item.Result){base}, tt.first...)...),
+				reporttest.Result(t, "hdr", "ddiff", "b", 0, append([]func(*item.Result){base}, tt.other...)...),
 			}
 			var pins []string
 			if tt.pin != "" {
@@ -82,12 +82,12 @@ func TestOneVersionPerTable(t *testing.T) {
 func TestFurtherMetrics(t *testing.T) {
 	t.Parallel()
 	const id = "lpips_vgg@1:aaaaaaaa"
-	results := []manifest.Result{
+	results := []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later(id, 0.2)),
 		reporttest.Result(t, "hdr", "ddiff", "a", 1, reporttest.Scored(27, 20, 0.8, 0.001), reporttest.Later(id, 0.4)),
 		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later(id, 0.5)),
 		reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(25, 20, 0.8, 0.001)),
-		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "no such file")),
+		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(item.OutcomeFailed, "no such file")),
 	}
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, selection.Mean, nil)
 	reporttest.Must(t, err)
@@ -122,9 +122,9 @@ func TestFurtherMetrics(t *testing.T) {
 // TestRunLeavesOutMixedMetrics: the report at the end of a run has no figures of a metric with two versions.
 func TestRunLeavesOutMixedMetrics(t *testing.T) {
 	t.Parallel()
-	results := []manifest.Result{
+	results := []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.2), reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.3)),
-		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(27, 20, 0.8, 0.004), func(r *manifest.Result) { r.MetricIDs["residual"] = "residual@3" }),
+		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(27, 20, 0.8, 0.004), func(r *item.Result) { r.MetricIDs["residual"] = "residual@3" }),
 	}
 	store := reporttest.NewMemory()
 	if _, err := Write(t.Context(), store, Campaign{}, reporttest.Stream(results)); !errors.Is(err, result.ErrVersions) {
@@ -147,7 +147,7 @@ func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 	t.Parallel()
 	v, err := result.ParseVersions([]string{"psnr@1:png"})
 	reporttest.Must(t, err)
-	s, err := aggregate.Summarize(v.Select(reporttest.Stream([]manifest.Result{
+	s, err := aggregate.Summarize(v.Select(reporttest.Stream([]item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later("psnr@1:png", 24)),
 	})), nil, "", nil)
 	reporttest.Must(t, err)
@@ -159,7 +159,7 @@ func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 // TestOnlyScores leaves the scores of one metric, of all its versions.
 func TestOnlyScores(t *testing.T) {
 	t.Parallel()
-	results := []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("niqe@1", 3), reporttest.Later("lpips_vgg@2", 0.2))}
+	results := []item.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("niqe@1", 3), reporttest.Later("lpips_vgg@2", 0.2))}
 	for metric, want := range map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa lpips_vgg@2", "niqe": "niqe@1", "": ""} {
 		for r, err := range result.OnlyScores(reporttest.Stream(results), metric) {
 			reporttest.Must(t, err)
@@ -180,7 +180,7 @@ func TestOnlyScores(t *testing.T) {
 // TestNotesOfLaterScores: the notes of a table tell scores of pictures from those of unclipped images.
 func TestNotesOfLaterScores(t *testing.T) {
 	t.Parallel()
-	s := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001),
+	s := summaryOf(t, []item.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001),
 		reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1_unclipped:bbbbbbbb", 0.2))}, selection.First)
 	var out bytes.Buffer
 	reporttest.Must(t, table.Write(&out, s, table.FormatText))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/raster"
 )
@@ -21,9 +22,9 @@ type Metric struct {
 // restored is the file of the restored image that the metric compares.
 func (m Metric) restored() string {
 	if m.Unclipped {
-		return manifest.FileUnclipped
+		return item.FileUnclipped
 	}
-	return manifest.FileRestored
+	return item.FileRestored
 }
 
 // Names returns the names of the metrics that need no file.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // partSize is the default of Config.PartSize.
@@ -18,7 +19,7 @@ const partSize = 1024
 // part collects scores of one metric.
 type part struct {
 	head manifest.ScoreHead
-	rows []manifest.Score
+	rows []item.Score
 }
 
 // write stores the part under a name that follows from its bytes, and empties it.
@@ -26,7 +27,7 @@ func (p *part) write(ctx context.Context, store Store) error {
 	if len(p.rows) == 0 {
 		return nil
 	}
-	slices.SortFunc(p.rows, func(a, b manifest.Score) int { return strings.Compare(a.Item, b.Item) })
+	slices.SortFunc(p.rows, func(a, b item.Score) int { return strings.Compare(a.Item, b.Item) })
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	if err := encoder.Encode(p.head); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/raster"
 	"ddiff/storage"
@@ -120,7 +121,7 @@ func (s *scorer) run(ctx context.Context) error {
 			failed = err
 			break
 		}
-		if r.Outcome != manifest.OutcomeDone {
+		if r.Outcome != item.OutcomeDone {
 			continue
 		}
 		missing := s.missing(&r)
@@ -137,7 +138,7 @@ func (s *scorer) run(ctx context.Context) error {
 }
 
 // missing counts the item and returns the metrics that it lacks.
-func (s *scorer) missing(r *manifest.Result) []int {
+func (s *scorer) missing(r *item.Result) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.items++; s.Progress != nil {
@@ -153,7 +154,7 @@ func (s *scorer) missing(r *manifest.Result) []int {
 		switch {
 		case present[m.Head.Metric]:
 			s.counts[i].Present++
-		case manifest.ScoredPictures(r) == "", m.Unclipped && r.Artifacts[manifest.FileUnclipped] == "":
+		case manifest.ScoredPictures(r) == "", m.Unclipped && r.Artifacts[item.FileUnclipped] == "":
 			s.counts[i].Skipped++
 		default:
 			missing = append(missing, i)
@@ -163,16 +164,16 @@ func (s *scorer) missing(r *manifest.Result) []int {
 }
 
 // item computes the missing scores of an item.
-func (s *scorer) item(ctx context.Context, r *manifest.Result, missing []int) error {
+func (s *scorer) item(ctx context.Context, r *item.Result, missing []int) error {
 	pictures := map[string]*raster.Image{}
 	for _, i := range missing {
-		for _, file := range []string{manifest.FileTruth, s.Metrics[i].restored()} {
+		for _, file := range []string{item.FileTruth, s.Metrics[i].restored()} {
 			if pictures[file] != nil {
 				continue
 			}
 			img, err := s.picture(ctx, r, file)
 			if errors.Is(err, errPicture) {
-				s.wrong(manifest.ItemKey(r.Item.ID, file), err, missing)
+				s.wrong(item.Key(r.Item.ID, file), err, missing)
 				return nil
 			}
 			if err != nil {
@@ -182,14 +183,14 @@ func (s *scorer) item(ctx context.Context, r *manifest.Result, missing []int) er
 		}
 	}
 	for _, i := range missing {
-		row := manifest.Score{Item: r.Item.ID, Pictures: manifest.ScoredPictures(r)}
+		row := item.Score{Item: r.Item.ID, Pictures: manifest.ScoredPictures(r)}
 		file := s.Metrics[i].restored()
-		v, err := s.Metrics[i].Compare(ctx, pictures[manifest.FileTruth], pictures[file])
+		v, err := s.Metrics[i].Compare(ctx, pictures[item.FileTruth], pictures[file])
 		switch {
 		case metric.Inapplicable(err):
 			row.Reason = err.Error()
 		case errors.Is(err, metric.ErrShape), errors.Is(err, raster.ErrNotFinite):
-			s.wrong(manifest.ItemKey(r.Item.ID, file), err, []int{i})
+			s.wrong(item.Key(r.Item.ID, file), err, []int{i})
 			continue
 		case err != nil:
 			return fmt.Errorf("score %s of item %s: %w", s.Metrics[i].Head.Metric, r.Item.Name, err)
@@ -207,8 +208,8 @@ func (s *scorer) item(ctx context.Context, r *manifest.Result, missing []int) er
 var errPicture = errors.New("picture")
 
 // picture reads one picture of an item and checks its digest.
-func (s *scorer) picture(ctx context.Context, r *manifest.Result, file string) (*raster.Image, error) {
-	data, err := s.Store.Get(ctx, manifest.ItemKey(r.Item.ID, file))
+func (s *scorer) picture(ctx context.Context, r *item.Result, file string) (*raster.Image, error) {
+	data, err := s.Store.Get(ctx, item.Key(r.Item.ID, file))
 	switch {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrCorrupt), errors.Is(err, storage.ErrTooLarge):
 		return nil, fmt.Errorf("%w: %w", errPicture, err)
@@ -217,7 +218,7 @@ func (s *scorer) picture(ctx context.Context, r *manifest.Result, file string) (
 	}
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:]); got != r.Artifacts[file] {
-		return nil, fmt.Errorf("%w has the SHA-256 %.12s, %s says %.12s", errPicture, got, manifest.FileResult, r.Artifacts[file])
+		return nil, fmt.Errorf("%w has the SHA-256 %.12s, %s says %.12s", errPicture, got, item.FileResult, r.Artifacts[file])
 	}
 	img, err := decode(data)
 	if err != nil {
@@ -254,7 +255,7 @@ func (s *scorer) wrong(key string, err error, missing []int) {
 }
 
 // store adds a score to its part, and writes a full part.
-func (s *scorer) store(ctx context.Context, r *manifest.Result, i int, row manifest.Score) error {
+func (s *scorer) store(ctx context.Context, r *item.Result, i int, row item.Score) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts[i].rows = append(s.parts[i].rows, row)

@@ -21,6 +21,7 @@ import (
 	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/score"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 	"ddiff/storage"
 )
@@ -63,18 +64,18 @@ func (o *output) Put(ctx context.Context, key string, data []byte) error {
 // add stores the result of item i.
 func (o *output) add(i int, level uint8, truth bool) (id string) {
 	o.t.Helper()
-	r := manifest.Result{
-		Schema: manifest.SchemaVersion, Outcome: manifest.OutcomeDone, Artifacts: map[string]string{},
-		Item: manifest.Item{
-			Name: fmt.Sprint("image", i), Task: "hdr", Method: "ddiff", Width: 16, Height: 16, Fit: manifest.FitCenterCrop,
-			Image: &manifest.Source{Path: "x", SHA256: fmt.Sprintf("%064x", i)}, Solver: json.RawMessage(`{}`),
+	r := item.Result{
+		Schema: item.SchemaVersion, Outcome: item.OutcomeDone, Artifacts: map[string]string{},
+		Item: item.Item{
+			Name: fmt.Sprint("image", i), Task: "hdr", Method: "ddiff", Width: 16, Height: 16, Fit: item.FitCenterCrop,
+			Image: &item.Source{Path: "x", SHA256: fmt.Sprintf("%064x", i)}, Solver: json.RawMessage(`{}`),
 		},
 	}
 	must(o.t, r.Item.Identify())
-	r.Metrics = manifest.Metrics{"psnr": 40}
-	pictures := map[string]uint8{manifest.FileRestored: level}
+	r.Metrics = item.Metrics{"psnr": 40}
+	pictures := map[string]uint8{item.FileRestored: level}
 	if truth {
-		pictures[manifest.FileTruth] = 100
+		pictures[item.FileTruth] = 100
 	}
 	for file, level := range pictures {
 		img := image.NewGray(image.Rect(0, 0, 16, 16))
@@ -84,11 +85,11 @@ func (o *output) add(i int, level uint8, truth bool) (id string) {
 		var data bytes.Buffer
 		must(o.t, png.Encode(&data, img))
 		r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(data.Bytes()))
-		o.put(manifest.ItemKey(r.Item.ID, file), data.Bytes())
+		o.put(item.Key(r.Item.ID, file), data.Bytes())
 	}
 	data, err := json.Marshal(r)
 	must(o.t, err)
-	o.put(manifest.ItemKey(r.Item.ID, manifest.FileResult), data)
+	o.put(item.Key(r.Item.ID, item.FileResult), data)
 	return r.Item.ID
 }
 
@@ -154,7 +155,7 @@ func TestOnlyMissingScores(t *testing.T) {
 	clear(o.gets)
 	counts, err = o.run(t.Context())
 	o.want(counts, err, score.Count{Items: 5, Present: 5})
-	if o.gets[manifest.FileTruth]+o.gets[manifest.FileRestored] > 0 {
+	if o.gets[item.FileTruth]+o.gets[item.FileRestored] > 0 {
 		t.Errorf("the second run read pictures: %v", o.gets)
 	}
 	o.add(7, 130, true)
@@ -224,7 +225,7 @@ func TestDamage(t *testing.T) {
 	t.Parallel()
 	o := newOutput(t, 3)
 	id := o.add(9, 120, true)
-	o.put(manifest.ItemKey(id, manifest.FileRestored), []byte("no picture"))
+	o.put(item.Key(id, item.FileRestored), []byte("no picture"))
 	var problems []string
 	watch := func(c *score.Config) {
 		c.Problem = func(key string, err error) { problems = append(problems, key+" "+err.Error()) }
@@ -273,19 +274,19 @@ func TestUnclipped(t *testing.T) {
 		data, err := raster.EncodeNPY(shape, values[1])
 		must(t, err)
 		id := o.add(i, 100, true)
-		var r manifest.Result
-		key := manifest.ItemKey(id, manifest.FileResult)
+		var r item.Result
+		key := item.Key(id, item.FileResult)
 		text, err := o.Get(t.Context(), key)
 		must(t, err)
 		must(t, json.Unmarshal(text, &r))
-		for file, data := range map[string][]byte{manifest.FileTruth: picture, manifest.FileUnclipped: data} {
+		for file, data := range map[string][]byte{item.FileTruth: picture, item.FileUnclipped: data} {
 			r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(data))
-			o.put(manifest.ItemKey(id, file), data)
+			o.put(item.Key(id, file), data)
 		}
 		text, err = json.Marshal(r)
 		must(t, err)
 		o.put(key, text)
-		return manifest.ItemKey(id, manifest.FileUnclipped)
+		return item.Key(id, item.FileUnclipped)
 	}
 	// Black and white; every value is 0.2 too high, half of them beyond white: 20 log10(2/0.2).
 	truth := func(at int) float32 { return float32(at%2*2 - 1) }

@@ -17,7 +17,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/report/page"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // file is the answer with the bytes of a file.
@@ -63,9 +63,9 @@ func (s *Server) addItems() {
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/logs", "Get the log lines of an item's attempts", func(ctx context.Context, in *InItem) (api.Logs, error) {
 		return b.Logs(ctx, in.ID, in.Item)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *InItem) (manifest.Trace, error) {
-		var t manifest.Trace
-		data, err := s.read(ctx, in.ID, manifest.ItemKey(in.Item, manifest.FileTrace))
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *InItem) (item.Trace, error) {
+		var t item.Trace
+		data, err := s.read(ctx, in.ID, item.Key(in.Item, item.FileTrace))
 		if err != nil {
 			return t, err
 		}
@@ -82,7 +82,7 @@ func (s *Server) addItems() {
 		Width int    `query:"width" minimum:"8" maximum:"4096" doc:"Width of a thumbnail in pixels; no picture is enlarged"`
 	},
 	) (*file, error) {
-		data, err := s.read(ctx, in.ID, manifest.ItemKey(in.Item, in.Name))
+		data, err := s.read(ctx, in.ID, item.Key(in.Item, in.Name))
 		if err == nil && in.Width > 0 {
 			data, err = s.thumbnail(ctx, data, in.Width)
 		}

@@ -16,6 +16,7 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/serve/page"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // prefix is before the paths of the API.
@@ -132,7 +133,7 @@ func (s *Server) register() error {
 		Formats: map[string]huma.Format{"application/json": format, "json": format}, DefaultFormat: "application/json",
 	}
 	// These types write their JSON themselves.
-	for _, t := range []reflect.Type{reflect.TypeFor[manifest.Spec](), reflect.TypeFor[manifest.Item](), reflect.TypeFor[manifest.Result]()} {
+	for _, t := range []reflect.Type{reflect.TypeFor[manifest.Spec](), reflect.TypeFor[item.Item](), reflect.TypeFor[item.Result]()} {
 		config.Components.Schemas.RegisterTypeAlias(t, reflect.TypeFor[map[string]any]())
 	}
 	s.api = humago.NewWithPrefix(outer, prefix, config)

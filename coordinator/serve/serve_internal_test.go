@@ -15,7 +15,7 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // oneOutput is a backend with the output of one campaign.
@@ -30,11 +30,11 @@ func (b oneOutput) Output(context.Context, string) (result.Output, error) { retu
 // TestMemoryOfFiles: answers with files and thumbnails wait for memory that others have, and return their own.
 func TestMemoryOfFiles(t *testing.T) {
 	t.Parallel()
-	item := strings.Repeat("a", 64)
+	it := strings.Repeat("a", 64)
 	store := reporttest.NewMemory()
 	var picture bytes.Buffer
 	reporttest.Must(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 64, 32))))
-	store.Files[manifest.ItemKey(item, "restored.png")] = picture.Bytes()
+	store.Files[item.Key(it, "restored.png")] = picture.Bytes()
 	store.Files["index.html"] = []byte("<p>")
 	s, err := New(Config{
 		Backend: oneOutput{output: result.Output{Store: store}}, Kind: "output", Secret: "secret", Logger: slog.New(slog.DiscardHandler), AnswerLimit: 100 * time.Millisecond,
@@ -47,7 +47,7 @@ func TestMemoryOfFiles(t *testing.T) {
 		s.ServeHTTP(w, r)
 		return w.Code
 	}
-	file := "/campaigns/one/items/" + item + "/files/restored.png"
+	file := "/campaigns/one/items/" + it + "/files/restored.png"
 	for _, path := range []string{"/campaigns/one/report/index.html", file, file + "?width=16"} {
 		if got := status(path); got != http.StatusOK || !s.memory.TryAcquire(maxMemory) {
 			t.Fatalf("%s: %d; or it keeps memory", path, got)

@@ -10,6 +10,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestSplitRestrictsACampaign shards a dataset for each side of each fold: every image is a test image once, items have
@@ -31,7 +32,7 @@ func TestSplitRestrictsACampaign(t *testing.T) {
 		}
 	}
 	p := bundled(t)
-	shardOf := func(split *manifest.Split, keep func(*manifest.Item) bool) (names []string) {
+	shardOf := func(split *manifest.Split, keep func(*item.Item) bool) (names []string) {
 		c := spec(t, "/data")
 		c.Methods, c.Split = []string{"ddiff", "ddiff_hqs"}, split
 		s, err := shard.New(shard.Config{Spec: c, Prior: p, Sources: manifest.Files{}, Rows: list, Keep: keep, Items: 8})
@@ -108,7 +109,7 @@ func TestSplitRestrictsACampaign(t *testing.T) {
 	if images != 12 {
 		t.Errorf("the sides have %d images, want 12", images)
 	}
-	odd := shardOf(nil, func(it *manifest.Item) bool { return it.Method == "ddiff" && it.Name[2]%2 == 1 })
+	odd := shardOf(nil, func(it *item.Item) bool { return it.Method == "ddiff" && it.Name[2]%2 == 1 })
 	if len(odd) != rows/2 {
 		t.Errorf("Keep left %d images, want %d", len(odd), rows/2)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Position is the start of a window. The zero value is the beginning of the dataset.
@@ -98,8 +99,8 @@ func keyOfRow(row manifest.Row) filesKey {
 	return newFilesKey(row.Name, row.Image, row.Measurement, row.Overrides.Mask, row.Overrides.Kernel)
 }
 
-func keyOfItem(it manifest.Item) filesKey {
-	path := func(s *manifest.Source) string {
+func keyOfItem(it item.Item) filesKey {
+	path := func(s *item.Source) string {
 		if s == nil {
 			return ""
 		}
@@ -137,14 +138,14 @@ func (t tail) append(w *Window) tail {
 
 // rowKeys returns the keys of the last rows, at most limit, in the order of the dataset.
 func (w *Window) rowKeys(limit int) []filesKey {
-	items := make([]*manifest.Item, 0, len(w.Items)+len(w.Failed))
+	items := make([]*item.Item, 0, len(w.Items)+len(w.Failed))
 	for i := range w.Items {
 		items = append(items, &w.Items[i])
 	}
 	for i := range w.Failed {
 		items = append(items, &w.Failed[i].Item)
 	}
-	slices.SortFunc(items, func(a, b *manifest.Item) int { return a.Index - b.Index })
+	slices.SortFunc(items, func(a, b *item.Item) int { return a.Index - b.Index })
 	var keys []filesKey
 	for i, it := range slices.Backward(items) {
 		if i > 0 && it.Name == items[i-1].Name { // names are unique in a dataset

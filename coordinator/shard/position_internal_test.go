@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 )
 
@@ -16,9 +17,9 @@ import (
 func rowsOf(first, last int) *Window {
 	w := &Window{Header: Header{Row: first, Rows: last - first, Item: first, Items: last - first, Listed: last}}
 	for i := first; i < last; i++ {
-		it := manifest.Item{Index: i, Name: fmt.Sprintf("r%d", i), Image: &manifest.Source{Path: fmt.Sprintf("/%d.png", i)}}
+		it := item.Item{Index: i, Name: fmt.Sprintf("r%d", i), Image: &item.Source{Path: fmt.Sprintf("/%d.png", i)}}
 		if i%4 == 3 {
-			w.Failed = append(w.Failed, manifest.Result{Item: it})
+			w.Failed = append(w.Failed, item.Result{Item: it})
 		} else {
 			w.Items = append(w.Items, it)
 		}
@@ -61,7 +62,7 @@ func TestRowKeysOfItems(t *testing.T) {
 	t.Parallel()
 	w := &Window{}
 	for i, name := range []string{"a", "a", "b", "c", "c"} {
-		w.Items = append(w.Items, manifest.Item{Index: i, Name: name, Image: &manifest.Source{Path: name}})
+		w.Items = append(w.Items, item.Item{Index: i, Name: name, Image: &item.Source{Path: name}})
 	}
 	for limit, want := range map[int]string{1: "c", 2: "b c", 3: "a b c", 9: "a b c"} {
 		var keys []filesKey

@@ -13,6 +13,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // listRows is a dataset with one row per name. A name a/2 is the image a with the noise level 0.2. The rows state digest
@@ -42,7 +43,7 @@ func rowsOf(windows []*shard.Window) []string {
 	var out []string
 	for _, w := range windows {
 		items := slices.Clone(w.Items)
-		slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
+		slices.SortFunc(items, func(a, b item.Item) int { return a.Index - b.Index })
 		for i, it := range items {
 			if i%2 == 0 { // two tasks
 				name := strings.TrimSuffix(filepath.Base(it.Image.Path), ".png")
@@ -263,11 +264,11 @@ func TestAgainWithOtherItems(t *testing.T) {
 		}
 	}
 	rows := []manifest.Row{row("a", ""), row("b", ""), row("c", ""), row("d", "")}
-	again := func(keep func(readAgain bool, it *manifest.Item) bool, changed ...manifest.Row) error {
+	again := func(keep func(readAgain bool, it *item.Item) bool, changed ...manifest.Row) error {
 		now, readAgain := rows, false
 		s, err := shard.New(shard.Config{
 			Spec: spec(t, t.TempDir()), Prior: bundled(t), Sources: manifest.Files{}, Items: 4,
-			Keep: func(it *manifest.Item) bool { return keep == nil || keep(readAgain, it) },
+			Keep: func(it *item.Item) bool { return keep == nil || keep(readAgain, it) },
 			Rows: func(ctx context.Context, d manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
 				return fixedRows(now...)(ctx, d, skipped)
 			},
@@ -290,7 +291,7 @@ func TestAgainWithOtherItems(t *testing.T) {
 		t.Errorf("rows that changed places: error %v", err)
 	}
 	// As many items as before, all of them of one row.
-	err = again(func(readAgain bool, it *manifest.Item) bool {
+	err = again(func(readAgain bool, it *item.Item) bool {
 		if readAgain {
 			return it.Name == "c"
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 )
 
@@ -36,7 +37,7 @@ type Config struct {
 	Skipped func(path string)
 	// Keep selects the items of the campaign; the others are left out as if they were not in it. It sees the items of
 	// unreadable rows too, which lack digests. Default: all.
-	Keep func(it *manifest.Item) bool
+	Keep func(it *item.Item) bool
 	// Items is the approximate number of items of a window; rows are not divided. Default: 4096.
 	Items int
 	// First is the approximate number of items of the first window. Each next window has up to twice as many, at most
@@ -284,6 +285,6 @@ func (s *Sharder) window(ctx context.Context, at Position, rows []manifest.Row, 
 }
 
 // Class returns the queue class of an item: items of one class may share a batch.
-func Class(it manifest.Item) string {
+func Class(it item.Item) string {
 	return fmt.Sprintf("%s-%dx%d", it.Task, it.Width, it.Height)
 }

@@ -11,6 +11,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/noise"
 	"ddiff/restore/raster"
 )
@@ -95,7 +96,7 @@ func TestEstimatedSigma(t *testing.T) {
 	}{
 		"picture": {manifest.Row{Measurement: at("a.png")}, "hdr", nil, ""},
 		"array": {manifest.Row{Measurement: at("bytes.npy")}, "denoise", func(s *manifest.Spec) {
-			s.Dataset.MeasurementRange = &manifest.ValueRange{0, 255}
+			s.Dataset.MeasurementRange = &item.ValueRange{0, 255}
 		}, ""},
 		"mask":         {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint_box", nil, ""},
 		"own mask":     {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint", nil, ""},

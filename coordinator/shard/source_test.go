@@ -15,6 +15,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -68,7 +69,7 @@ func newFaultyDataset(t *testing.T, fault func(path string) error) *faultyDatase
 }
 
 // windows returns the number of items and the failed results.
-func (d *faultyDataset) windows(t *testing.T) (items int, failed []manifest.Result, err error) {
+func (d *faultyDataset) windows(t *testing.T) (items int, failed []item.Result, err error) {
 	t.Helper()
 	s, err := shard.New(shard.Config{
 		Spec: spec(t, "s3://bucket"), Prior: bundled(t), Sources: d.sources, Rows: d.rows, Items: 20, Parallel: 2, Delay: time.Microsecond, Wait: d.wait,

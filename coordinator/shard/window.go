@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -45,8 +46,8 @@ type Header struct {
 // Window holds consecutive rows: their items, sorted by task, and a failed result for each item that cannot be restored.
 type Window struct {
 	Header
-	Items  []manifest.Item
-	Failed []manifest.Result
+	Items  []item.Item
+	Failed []item.Result
 }
 
 // Key is the storage key of a campaign's window, below the store of the cluster.
@@ -141,7 +142,7 @@ func (w *Window) decode(data []byte) error {
 		return errors.New("its counts contradict each other")
 	}
 	for range w.Header.Items - w.Failures {
-		var it manifest.Item
+		var it item.Item
 		if err := next(&it); err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (w *Window) decode(data []byte) error {
 		w.Items = append(w.Items, it)
 	}
 	for range w.Failures {
-		var r manifest.Result
+		var r item.Result
 		if err := next(&r); err != nil {
 			return err
 		}

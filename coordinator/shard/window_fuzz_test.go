@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"ddiff/internal/fuzztest"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // zipped returns the stored form of the lines of a window.
@@ -37,11 +37,11 @@ func FuzzWindow(f *testing.F) {
 		}
 		lines = append(append(lines, data...), '\n')
 	}
-	item := manifest.Item{ID: "a", Name: "r0", Campaign: "c", Image: &manifest.Source{Path: "/a.png"}, Solver: []byte(`{"steps":3}`)}
+	it := item.Item{ID: "a", Name: "r0", Campaign: "c", Image: &item.Source{Path: "/a.png"}, Solver: []byte(`{"steps":3}`)}
 	add(Header{Schema: 1, Campaign: "c", Rows: 2, Items: 2, Failures: 1, Listed: 2, Last: true})
-	add(item)
-	item.Index, item.Name = 1, "r1"
-	add(manifest.Result{Schema: 1, Item: item, Outcome: manifest.OutcomeFailed, Reason: "no image"})
+	add(it)
+	it.Index, it.Name = 1, "r1"
+	add(item.Result{Schema: 1, Item: it, Outcome: item.OutcomeFailed, Reason: "no image"})
 	f.Add(lines)
 	f.Add([]byte(`{"schema":1,"campaign":"c"}`))
 	f.Add([]byte(`{"schema":1,"campaign":"c","number":-9,"row":-1,"rows":-1,"item":-1}`))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // DefaultShare is the share of the tuning side of a split that states none.
@@ -171,7 +172,7 @@ func Order(images []Image, seed uint64) []Image {
 }
 
 // ImageOf returns the image of an item.
-func ImageOf(it *manifest.Item) Image {
+func ImageOf(it *item.Item) Image {
 	img := Image{Name: it.Name}
 	switch {
 	case it.Image != nil:

@@ -15,6 +15,7 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/storage"
 )
@@ -206,7 +207,7 @@ func (f *Fleet) Refused() map[string]string {
 			break
 		}
 		out[strings.TrimPrefix(key, manifest.KeyCampaignPrefix)] = job.Unsupported(fmt.Errorf(
-			"%w: the record is newer than schema %d", manifest.ErrNewer, manifest.RecordSchema)).Error()
+			"%w: the record is newer than schema %d", item.ErrNewer, manifest.RecordSchema)).Error()
 	}
 	return out
 }

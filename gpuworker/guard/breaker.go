@@ -9,7 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"ddiff/internal/retry"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 const (
@@ -30,7 +30,7 @@ type Breaker[T any] struct {
 	mu       sync.Mutex
 	stopped  bool
 	circuits map[string]*Circuit[T] // by campaign; "" is the worker's
-	good     *manifest.Item         // the last restored item
+	good     *item.Item             // the last restored item
 }
 
 // Circuit counts the failures in a row of a worker or of one campaign.
@@ -56,7 +56,7 @@ func NewBreaker[T any](now func() time.Time, pause time.Duration) *Breaker[T] {
 }
 
 // Succeed records a restored item of a campaign.
-func (b *Breaker[T]) Succeed(campaign string, it manifest.Item) {
+func (b *Breaker[T]) Succeed(campaign string, it item.Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.good = &it
@@ -161,7 +161,7 @@ func (b *Breaker[T]) ReportDue(key string, err error, after time.Duration) bool 
 }
 
 // LastGood returns the last restored item of a campaign, or nil.
-func (b *Breaker[T]) LastGood(campaign string) *manifest.Item {
+func (b *Breaker[T]) LastGood(campaign string) *item.Item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.good != nil && b.good.Campaign == campaign {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
@@ -47,7 +47,7 @@ func TestBreakerOpensAfterFailuresInARow(t *testing.T) {
 		}
 		fail(false)
 		fail(false)
-		b.Succeed("a", manifest.Item{})
+		b.Succeed("a", item.Item{})
 		fail(false)
 		fail(false)
 		fail(true)
@@ -58,7 +58,7 @@ func TestBreakerOpensAfterFailuresInARow(t *testing.T) {
 		if circuit == nil || circuit.failures != 4 || !circuit.Due.Equal(c.time) || circuit.Item != 7 || held != 1 {
 			t.Fatalf("circuit %q is %+v", key, circuit)
 		}
-		b.Succeed("a", manifest.Item{})
+		b.Succeed("a", item.Item{})
 		if b.Circuit(key) == nil {
 			t.Error("a success closed an open circuit")
 		}
@@ -190,8 +190,8 @@ func TestBreakerLastGood(t *testing.T) {
 	if it := b.LastGood("a"); it != nil {
 		t.Errorf("item %v without a success", it)
 	}
-	b.Succeed("a", manifest.Item{ID: "1", Campaign: "a"})
-	b.Succeed("a", manifest.Item{ID: "2", Campaign: "a"})
+	b.Succeed("a", item.Item{ID: "1", Campaign: "a"})
+	b.Succeed("a", item.Item{ID: "2", Campaign: "a"})
 	if it := b.LastGood("a"); it == nil || it.ID != "2" {
 		t.Errorf("the last good item is %v", it)
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// item is a subject without attributes.
-type item int
+// subject is one without attributes.
+type subject int
 
-func (item) Logger(log *slog.Logger) *slog.Logger { return log }
+func (subject) Logger(log *slog.Logger) *slog.Logger { return log }
 
 // A slow machine is not a hung one: the limits of steps follow the measured durations.
 func TestLimitsFollowMeasurements(t *testing.T) {
@@ -35,8 +35,8 @@ func TestLimitsFollowMeasurements(t *testing.T) {
 	}
 }
 
-func newTestDog() (*Watchdog[item], *int) {
-	d := NewWatchdog[item](Limits{}.WithDefaults(), time.Now, slog.New(slog.DiscardHandler))
+func newTestDog() (*Watchdog[subject], *int) {
+	d := NewWatchdog[subject](Limits{}.WithDefaults(), time.Now, slog.New(slog.DiscardHandler))
 	drains := 0
 	d.drain = func() { drains++ }
 	return d, &drains
@@ -200,7 +200,7 @@ func TestHungStages(t *testing.T) {
 	if d.Active() || d.Failure() != nil {
 		t.Error("a stage without a begin")
 	}
-	a, b := d.Begin(t.Context(), "solve", time.Minute, item(1), item(2)), d.Begin(t.Context(), "write", time.Minute+1)
+	a, b := d.Begin(t.Context(), "solve", time.Minute, subject(1), subject(2)), d.Begin(t.Context(), "write", time.Minute+1)
 	if d.Check(time.Minute - 1); !d.Active() || d.Failure() != nil || a.Ctx.Err() != nil {
 		t.Error("a stage hung before its limit")
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
@@ -71,7 +71,7 @@ func Engine(t *testing.T, model []byte, b solver.Build) *restore.Engine {
 }
 
 // Item returns an item of super-resolution with five steps.
-func Item(t *testing.T, e *restore.Engine, width, height int, change ...func(*manifest.Item)) manifest.Item {
+func Item(t *testing.T, e *restore.Engine, width, height int, change ...func(*item.Item)) item.Item {
 	t.Helper()
 	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: operator.SuperResolution, Steps: 5}, 1000)
 	Must(t, err)
@@ -79,9 +79,9 @@ func Item(t *testing.T, e *restore.Engine, width, height int, change ...func(*ma
 	Must(t, err)
 	op, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 3, Height: height, Width: width})
 	Must(t, err)
-	it := manifest.Item{
-		Campaign: "test", Name: "a", Image: &manifest.Source{Path: "image", SHA256: strings.Repeat("0", 64)}, Width: width, Height: height,
-		Fit: manifest.FitCenterCrop, Task: operator.SuperResolution, Params: op.Params, Sigma: 0.05, Method: "ddiff", Solver: raw, Prior: e.Prior().SHA256,
+	it := item.Item{
+		Campaign: "test", Name: "a", Image: &item.Source{Path: "image", SHA256: strings.Repeat("0", 64)}, Width: width, Height: height,
+		Fit: item.FitCenterCrop, Task: operator.SuperResolution, Params: op.Params, Sigma: 0.05, Method: "ddiff", Solver: raw, Prior: e.Prior().SHA256,
 	}
 	for _, c := range change {
 		c(&it)

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Limits of the text about an error.
@@ -78,6 +78,6 @@ func lines(err error) string {
 }
 
 // ItemLine describes an item that is not restored.
-func ItemLine(r manifest.Result) string {
+func ItemLine(r item.Result) string {
 	return Printable(fmt.Sprintf("%s (%s): %s", r.Item.Name, r.Item.Task, r.Reason))
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestPrintable: no text moves the cursor, reverses the direction of text or floods a terminal.
@@ -117,7 +117,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("%q\nwant %q", got, c.want)
 		}
 	}
-	failed := manifest.Result{Item: manifest.Item{Name: "x", Task: "hdr"}, Reason: "a\nb"}
+	failed := item.Result{Item: item.Item{Name: "x", Task: "hdr"}, Reason: "a\nb"}
 	if got := ItemLine(failed); got != `x (hdr): a\nb` {
 		t.Errorf("the line of an item is %q", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"ddiff/dataset"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -60,8 +61,8 @@ func CheckOutput(arg string) error {
 }
 
 // AtLeastOne yields the results, or an error if there are none.
-func AtLeastOne(results iter.Seq2[manifest.Result, error], args []string) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func AtLeastOne(results iter.Seq2[item.Result, error], args []string) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		n := 0
 		for r, err := range results {
 			if errors.Is(err, result.ErrFilter) {
@@ -72,7 +73,7 @@ func AtLeastOne(results iter.Seq2[manifest.Result, error], args []string) iter.S
 			}
 		}
 		if n == 0 {
-			yield(manifest.Result{}, Usage(fmt.Errorf("%s: no result matches; check the path and --where", strings.Join(args, ", "))))
+			yield(item.Result{}, Usage(fmt.Errorf("%s: no result matches; check the path and --where", strings.Join(args, ", "))))
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // asked is a request of a client, told its answer.
@@ -158,7 +159,7 @@ func (v *verbClient) ask(ctx context.Context, in asked) (out told) {
 	case "delete":
 		return v.delete(ctx, id)
 	case "retry":
-		_, err = v.http.Retry(ctx, id, "", api.Retry{Outcomes: []manifest.Outcome{manifest.OutcomeDead}})
+		_, err = v.http.Retry(ctx, id, "", api.Retry{Outcomes: []item.Outcome{item.OutcomeDead}})
 	default:
 		_, err = v.http.Want(ctx, id, manifest.Wanted(in.verb))
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // The clusters with poison: two workers that batch 8 items, a memory limit for each, and one image of 15 sound ones that
@@ -132,7 +133,7 @@ func poisonDead(ctx context.Context, c *Cluster, id string, p plan, say func(for
 			return f, err
 		}
 		for line := range bytes.Lines(data) {
-			var r manifest.Result
+			var r item.Result
 			if err := json.Unmarshal(line, &r); err != nil {
 				return f, err
 			}

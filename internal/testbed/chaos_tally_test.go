@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // happened is a fault with its start time.
@@ -50,7 +50,7 @@ func recovery(faults []happened, settled []time.Time, end time.Time) (longest ti
 
 // settledTimes returns the times of the results below a directory.
 func settledTimes(dir string) ([]time.Time, error) {
-	found, err := filepath.Glob(filepath.Join(dir, "items", "*", manifest.FileResult))
+	found, err := filepath.Glob(filepath.Join(dir, "items", "*", item.FileResult))
 	if err != nil {
 		return nil, err
 	}

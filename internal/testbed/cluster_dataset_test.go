@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -46,7 +46,7 @@ func (s *S3) open(ctx context.Context, bucket string, k Keys) (*storage.S3, erro
 
 // Settled counts the items of an output with a result.
 func (c *Cluster) Settled(output string) int {
-	found, err := filepath.Glob(filepath.Join(c.Results(output), "items", "*", manifest.FileResult))
+	found, err := filepath.Glob(filepath.Join(c.Results(output), "items", "*", item.FileResult))
 	if err != nil {
 		return 0 // the pattern is valid
 	}

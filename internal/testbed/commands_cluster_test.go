@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // startCluster starts the servers of a cluster until the end of the test.
@@ -159,7 +159,7 @@ func TestClusterReconcile(t *testing.T) {
 	if e := ask(t, c, "__complete", "status", ""); !strings.Contains(e.stdout, id+"\t") {
 		t.Errorf("the completion lacks the campaign\n%v", e)
 	}
-	found, err := filepath.Glob(filepath.Join(c.Results(id), "items", "*", manifest.FileResult))
+	found, err := filepath.Glob(filepath.Join(c.Results(id), "items", "*", item.FileResult))
 	must(t, err)
 	must(t, os.Remove(found[3]))
 	must(t, os.Remove(found[7]))

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // item writes an item to an output.
-func item(t *testing.T, output, id, name string, data byte, grey uint8) {
+func newItem(t *testing.T, output, id, name string, data byte, grey uint8) {
 	t.Helper()
-	r := manifest.Result{Item: manifest.Item{ID: id, Name: name, Task: "hdr", Method: "ddiff"}, Outcome: manifest.OutcomeDone}
+	r := item.Result{Item: item.Item{ID: id, Name: name, Task: "hdr", Method: "ddiff"}, Outcome: item.OutcomeDone}
 	result, err := json.Marshal(r)
 	must(t, err)
 	img := image.NewNRGBA(image.Rect(0, 0, 4, 4))
@@ -27,9 +27,9 @@ func item(t *testing.T, output, id, name string, data byte, grey uint8) {
 	var picture bytes.Buffer
 	must(t, png.Encode(&picture, img))
 	for file, content := range map[string][]byte{
-		manifest.FileResult: result, manifest.FileData: {data}, manifest.FileRestored: picture.Bytes(),
+		item.FileResult: result, item.FileData: {data}, item.FileRestored: picture.Bytes(),
 	} {
-		path := filepath.Join(output, manifest.ItemKey(id, file))
+		path := filepath.Join(output, item.Key(id, file))
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must(t, os.WriteFile(path, content, 0o644))
 	}
@@ -38,22 +38,22 @@ func item(t *testing.T, output, id, name string, data byte, grey uint8) {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	reference := t.TempDir()
-	item(t, reference, "a", "one", 1, 100)
-	item(t, reference, "b", "two", 2, 100)
+	newItem(t, reference, "a", "one", 1, 100)
+	newItem(t, reference, "b", "two", 2, 100)
 	for name, c := range map[string]struct {
 		write func(output string)
 		want  Comparison
 	}{
-		"the same":               {func(o string) { item(t, o, "b", "two", 2, 100) }, Comparison{Items: 2}},
-		"one grey level":         {func(o string) { item(t, o, "b", "two", 2, 101) }, Comparison{Items: 2, Levels: 1}},
-		"two grey levels":        {func(o string) { item(t, o, "b", "two", 2, 98) }, Comparison{Items: 2, Images: 1, Levels: 2}},
-		"a bit of a measurement": {func(o string) { item(t, o, "b", "two", 3, 100) }, Comparison{Items: 2, Measurements: 1}},
+		"the same":               {func(o string) { newItem(t, o, "b", "two", 2, 100) }, Comparison{Items: 2}},
+		"one grey level":         {func(o string) { newItem(t, o, "b", "two", 2, 101) }, Comparison{Items: 2, Levels: 1}},
+		"two grey levels":        {func(o string) { newItem(t, o, "b", "two", 2, 98) }, Comparison{Items: 2, Images: 1, Levels: 2}},
+		"a bit of a measurement": {func(o string) { newItem(t, o, "b", "two", 3, 100) }, Comparison{Items: 2, Measurements: 1}},
 		"lost":                   {func(string) {}, Comparison{Items: 1, Lost: 1}},
-		"extra":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "three", 2, 100) }, Comparison{Items: 2, Extra: 1}},
-		"twice":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "two", 2, 100) }, Comparison{Items: 2, Extra: 1, Duplicates: 1}},
+		"extra":                  {func(o string) { newItem(t, o, "b", "two", 2, 100); newItem(t, o, "c", "three", 2, 100) }, Comparison{Items: 2, Extra: 1}},
+		"twice":                  {func(o string) { newItem(t, o, "b", "two", 2, 100); newItem(t, o, "c", "two", 2, 100) }, Comparison{Items: 2, Extra: 1, Duplicates: 1}},
 	} {
 		output := t.TempDir()
-		item(t, output, "a", "one", 1, 100)
+		newItem(t, output, "a", "one", 1, 100)
 		c.write(output)
 		got, err := Compare(reference, output)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Comparison counts the differences between two outputs.
@@ -65,14 +65,14 @@ func Compare(reference, output string) (Comparison, error) {
 			continue
 		}
 		c.Items++
-		same, err := equal(path(reference, id, manifest.FileData), path(output, id, manifest.FileData))
+		same, err := equal(path(reference, id, item.FileData), path(output, id, item.FileData))
 		if err != nil {
 			return c, err
 		}
 		if !same {
 			c.Measurements++
 		}
-		d, err := difference(path(reference, id, manifest.FileRestored), path(output, id, manifest.FileRestored))
+		d, err := difference(path(reference, id, item.FileRestored), path(output, id, item.FileRestored))
 		if err != nil {
 			return c, err
 		}
@@ -85,28 +85,28 @@ func Compare(reference, output string) (Comparison, error) {
 
 // path returns the path of an item's file.
 func path(output, id, file string) string {
-	return filepath.Join(output, filepath.FromSlash(manifest.ItemKey(id, file)))
+	return filepath.Join(output, filepath.FromSlash(item.Key(id, file)))
 }
 
 // Results reads every result of an output, by identity. A result of another item, or one whose
 // outcome is not done, is an error.
-func Results(output string) (map[string]manifest.Result, error) {
-	found, err := filepath.Glob(filepath.Join(output, "items", "*", manifest.FileResult))
+func Results(output string) (map[string]item.Result, error) {
+	found, err := filepath.Glob(filepath.Join(output, "items", "*", item.FileResult))
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]manifest.Result{}
+	all := map[string]item.Result{}
 	for _, path := range found {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		var r manifest.Result
+		var r item.Result
 		if err := json.Unmarshal(data, &r); err != nil {
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
 		id := filepath.Base(filepath.Dir(path))
-		if r.Item.ID != id || r.Outcome != manifest.OutcomeDone {
+		if r.Item.ID != id || r.Outcome != item.OutcomeDone {
 			return nil, fmt.Errorf("read %s: it is the result of item %q, outcome %s", path, r.Item.ID, r.Outcome)
 		}
 		all[id] = r

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // The disasters of docs/operations.md, each with real processes. A campaign of disasterRows items and one row that cannot be
@@ -151,7 +151,7 @@ func (d *disaster) backUp() string {
 	d.t.Helper()
 	to := d.t.TempDir()
 	isFirst := func(path string) bool {
-		return filepath.Base(path) == manifest.FileResult || strings.Contains(path, "/.index/")
+		return filepath.Base(path) == item.FileResult || strings.Contains(path, "/.index/")
 	}
 	for _, first := range []bool{true, false} {
 		err := filepath.WalkDir(d.Store(), func(path string, entry fs.DirEntry, err error) error {

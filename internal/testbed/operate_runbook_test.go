@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // composeHealth returns the health check of compose.yaml for a process that listens at an address.
@@ -62,7 +63,7 @@ func TestOperateRunbook(t *testing.T) {
 	}
 	var dead manifest.AttemptLog
 	for line := range strings.Lines(ask(t, c, "logs", id, "--json").stdout) {
-		if must(t, json.Unmarshal([]byte(line), &dead)); dead.Outcome == string(manifest.OutcomeDead) {
+		if must(t, json.Unmarshal([]byte(line), &dead)); dead.Outcome == string(item.OutcomeDead) {
 			break
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -107,7 +108,7 @@ func publishOutcomes(ctx context.Context, c *Cluster, nc *queue.Conn, id string,
 	if err != nil {
 		return 0, err
 	}
-	event, err := json.Marshal(manifest.Event{Outcome: manifest.OutcomeDone, Finished: time.Now().UTC()})
+	event, err := json.Marshal(item.Event{Outcome: item.OutcomeDone, Finished: time.Now().UTC()})
 	if err != nil {
 		return 0, err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Attributes of the spans of an item's attempt.
@@ -91,7 +91,7 @@ func (t traces) brokenLinks() []span {
 
 // checkAttempts checks the traces of a campaign whose items are done: each result names a trace with one root span, which links to the
 // span that published the item, and with a span for each stage. Every span of the trace has the identity of the attempt.
-func (t traces) checkAttempts(campaign string, results map[string]manifest.Result) []error {
+func (t traces) checkAttempts(campaign string, results map[string]item.Result) []error {
 	var problems []error
 	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for id, r := range results {
@@ -201,7 +201,7 @@ func TestSpanChecks(t *testing.T) {
 		}
 		return spans
 	}
-	results := map[string]manifest.Result{"i": {TraceID: "t", Worker: "w"}}
+	results := map[string]item.Result{"i": {TraceID: "t", Worker: "w"}}
 	for name, c := range map[string]struct {
 		change                   func(spans []span) []span
 		orphans, links, problems int

@@ -13,6 +13,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxruntime"
@@ -61,7 +62,7 @@ func (o benchOptions) spec(tasks []string, n int, dir string, seed int) *manifes
 	spec := manifest.Default()
 	spec.Name, spec.Output, spec.Batch, spec.Steps, spec.Seed = "bench", filepath.Join(dir, "out"), n, o.steps, uint64(seed)
 	spec.Preset = preset
-	spec.Dataset = manifest.Dataset{Path: filepath.Join(dir, photographs), Size: o.size, Fit: manifest.FitResize}
+	spec.Dataset = manifest.Dataset{Path: filepath.Join(dir, photographs), Size: o.size, Fit: item.FitResize}
 	for _, task := range tasks {
 		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
 	}

@@ -26,6 +26,7 @@ import (
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -333,7 +334,7 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, st
 
 // deadOutcome is the result event of an item that ended all its workers.
 func deadOutcome() ([]byte, error) {
-	return json.Marshal(manifest.Event{
-		Outcome: manifest.OutcomeDead, Reason: "every worker that leased the item crashed or hung", Finished: time.Now().UTC().Truncate(time.Millisecond),
+	return json.Marshal(item.Event{
+		Outcome: item.OutcomeDead, Reason: "every worker that leased the item crashed or hung", Finished: time.Now().UTC().Truncate(time.Millisecond),
 	})
 }

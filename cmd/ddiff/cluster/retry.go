@@ -10,7 +10,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/internal/cli"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // retryOptions are the flags of retry.
@@ -69,10 +69,10 @@ func (o retryOptions) selected(items []string) (api.Retry, error) {
 		return selected, cli.Usage(errors.New("retry: " + problem))
 	}
 	if o.failed {
-		selected.Outcomes = append(selected.Outcomes, manifest.OutcomeFailed)
+		selected.Outcomes = append(selected.Outcomes, item.OutcomeFailed)
 	}
 	if o.dead {
-		selected.Outcomes = append(selected.Outcomes, manifest.OutcomeDead)
+		selected.Outcomes = append(selected.Outcomes, item.OutcomeDead)
 	}
 	if o.where != "" {
 		text, ok := strings.CutPrefix(o.where, "reason=")

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/passport"
 	"ddiff/restore/raster"
@@ -79,10 +78,10 @@ func (o *output) folder() string {
 
 // isUnfinished reports whether the image belongs to the folder of an item without a result.
 func (o *output) isUnfinished(ctx context.Context) bool {
-	if o.folder() == "" || filepath.Base(o.File) != manifest.FileRestored {
+	if o.folder() == "" || filepath.Base(o.File) != item.FileRestored {
 		return false
 	}
-	_, err := o.from.get(ctx, o.beside(manifest.FileResult))
+	_, err := o.from.get(ctx, o.beside(item.FileResult))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -101,7 +100,7 @@ func (o *output) read(ctx context.Context) {
 	switch {
 	case errors.Is(err, passport.ErrNone):
 		o.addProblem(file, "passport", "the file has none: another program removed it; %s", remedy)
-	case errors.Is(err, manifest.ErrNewer):
+	case errors.Is(err, item.ErrNewer):
 		o.addNewer(file, err)
 	case err != nil:
 		o.addProblem(file, "passport", "%v; %s", err, remedy)
@@ -151,7 +150,7 @@ func (o *output) checkPassport() {
 
 // checkSidecar checks the result beside the image and the files that it names.
 func (o *output) checkSidecar(ctx context.Context) {
-	path, folder := o.beside(manifest.FileResult), o.folder()
+	path, folder := o.beside(item.FileResult), o.folder()
 	if folder != "" && o.passport != nil && folder != o.passport.Item.ID {
 		o.addProblem(o.File, "item.id", "is %.12s, its folder is called %.12s: it belongs to another item; %s", o.passport.Item.ID, folder, remedy)
 	}
@@ -160,7 +159,7 @@ func (o *output) checkSidecar(ctx context.Context) {
 		if o.passport == nil {
 			return
 		}
-		o.addNote("verified by its passport alone: there is no %s beside it", manifest.FileResult)
+		o.addNote("verified by its passport alone: there is no %s beside it", item.FileResult)
 		return
 	}
 	if err != nil {
@@ -168,7 +167,7 @@ func (o *output) checkSidecar(ctx context.Context) {
 		return
 	}
 	r, err := item.DecodeResult(data)
-	if errors.Is(err, manifest.ErrNewer) {
+	if errors.Is(err, item.ErrNewer) {
 		o.addNewer(path, err)
 		return
 	}
@@ -176,18 +175,18 @@ func (o *output) checkSidecar(ctx context.Context) {
 		o.addProblem(path, "file", "cannot be read: %v; %s", err, remedy)
 		return
 	}
-	if o.passport != nil && r.Item.ID != o.passport.Item.ID && filepath.Base(o.File) != manifest.FileRestored {
-		o.addNote("verified by its passport alone: the %s beside it is another item's", manifest.FileResult)
+	if o.passport != nil && r.Item.ID != o.passport.Item.ID && filepath.Base(o.File) != item.FileRestored {
+		o.addNote("verified by its passport alone: the %s beside it is another item's", item.FileResult)
 		return
 	}
-	if r.Schema != manifest.SchemaVersion {
-		o.addProblem(path, "schema", "is %d, this program reads %d; %s", r.Schema, manifest.SchemaVersion, remedy)
+	if r.Schema != item.SchemaVersion {
+		o.addProblem(path, "schema", "is %d, this program reads %d; %s", r.Schema, item.SchemaVersion, remedy)
 	}
-	if r.Outcome != manifest.OutcomeDone {
-		o.addProblem(path, "outcome", "is %q beside a restored image, want %q; %s", r.Outcome, manifest.OutcomeDone, remedy)
+	if r.Outcome != item.OutcomeDone {
+		o.addProblem(path, "outcome", "is %q beside a restored image, want %q; %s", r.Outcome, item.OutcomeDone, remedy)
 	}
-	if r.Artifacts[manifest.FileRestored] == "" {
-		o.addProblem(path, "artifacts", "do not name %s; %s", manifest.FileRestored, remedy)
+	if r.Artifacts[item.FileRestored] == "" {
+		o.addProblem(path, "artifacts", "do not name %s; %s", item.FileRestored, remedy)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
 		o.checkArtifact(ctx, path, name, r.Artifacts[name])
@@ -217,12 +216,12 @@ func (o *output) checkArtifact(ctx context.Context, result, name, want string) {
 	if err != nil {
 		o.addProblem(o.beside(name), "file", "%s", cannotRead(err))
 	} else if sum := regular.SHA256(data); sum != want {
-		o.addProblem(o.beside(name), "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", sum, manifest.FileResult, want, remedy)
+		o.addProblem(o.beside(name), "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", sum, item.FileResult, want, remedy)
 	}
 }
 
 // compare reports the fields in which result and passport differ.
-func (o *output) compare(path string, r manifest.Result) {
+func (o *output) compare(path string, r item.Result) {
 	want, err := passport.Of(r, o.image)
 	if err != nil {
 		o.addProblem(path, "file", "%v; %s", err, remedy)

@@ -20,6 +20,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/storage"
 )
@@ -88,7 +89,7 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	if err != nil {
 		return cli.Usage(fmt.Errorf("compare: --metric: %w", err))
 	}
-	var sides [2]iter.Seq2[manifest.Result, error]
+	var sides [2]iter.Seq2[item.Result, error]
 	var outputs [2]result.Output
 	for i, where := range [][]string{o.whereA, o.whereB} {
 		filter, err := result.ParseFilter(slices.Concat(o.where, where))

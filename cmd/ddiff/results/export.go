@@ -20,6 +20,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // exportOptions are the flags of export.
@@ -151,7 +152,7 @@ type exportedItem struct {
 type exportedFile struct{ name, digest string }
 
 // write copies the pictures of the results.
-func (e *folderExport) write(ctx context.Context, results iter.Seq2[manifest.Result, error]) error {
+func (e *folderExport) write(ctx context.Context, results iter.Seq2[item.Result, error]) error {
 	for r, err := range results {
 		if err == nil {
 			err = e.add(r)
@@ -163,8 +164,8 @@ func (e *folderExport) write(ctx context.Context, results iter.Seq2[manifest.Res
 	return e.copy(ctx)
 }
 
-func (e *folderExport) add(r manifest.Result) error {
-	if r.Outcome != manifest.OutcomeDone {
+func (e *folderExport) add(r item.Result) error {
+	if r.Outcome != item.OutcomeDone {
 		return nil
 	}
 	cell, err := sweep.CellOf(&r.Item)
@@ -180,7 +181,7 @@ func (e *folderExport) add(r manifest.Result) error {
 		e.index[cell], e.cells = at, append(e.cells, cell)
 	}
 	it := exportedItem{id: r.Item.ID, name: r.Item.Name, cell: at, run: r.Item.Run, seed: r.Item.Seed}
-	for _, file := range []string{manifest.FileRestored, manifest.FileTruth, manifest.FileMeasurement} {
+	for _, file := range []string{item.FileRestored, item.FileTruth, item.FileMeasurement} {
 		if digest, ok := r.Artifacts[file]; ok {
 			it.files = append(it.files, exportedFile{file, digest})
 		}

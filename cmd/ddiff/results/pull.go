@@ -26,6 +26,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -168,7 +169,7 @@ func (p *puller) copyAll(ctx context.Context) error {
 			continue
 		}
 		if unlistable(id) {
-			p.skip(manifest.ItemKey(id, ""))
+			p.skip(item.Key(id, ""))
 			continue
 		}
 		group.Go(func() error { return p.copyItem(inner, id) })
@@ -208,7 +209,7 @@ func (p *puller) count(add func(c *pullCounts)) {
 
 // copyItem copies one item, unless the flags leave it out or the directory has it.
 func (p *puller) copyItem(ctx context.Context, id string) error {
-	key := manifest.ItemKey(id, manifest.FileResult)
+	key := item.Key(id, item.FileResult)
 	result, err := p.results.Get(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
 		if len(p.tasks) == 0 {
@@ -223,7 +224,7 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	var r manifest.Result
+	var r item.Result
 	if ok := json.Unmarshal(result, &r) == nil && r.Item.ID == id; !ok {
 		p.wrong(key, "is not the result of this item")
 		return nil
@@ -239,7 +240,7 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
 		if problem, err := p.copyArtifact(ctx, id, name, r.Artifacts[name]); err != nil || problem != "" {
 			if err == nil {
-				p.wrong(manifest.ItemKey(id, name), problem)
+				p.wrong(item.Key(id, name), problem)
 			}
 			return err
 		}
@@ -253,8 +254,8 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 
 // copyArtifact copies one file of an item. Problem states why its bytes cannot be trusted; then nothing is written.
 func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (problem string, err error) {
-	key := manifest.ItemKey(id, name)
-	if name != filepath.Base(name) || name == manifest.FileResult || storage.CheckKey(key) != nil {
+	key := item.Key(id, name)
+	if name != filepath.Base(name) || name == item.FileResult || storage.CheckKey(key) != nil {
 		return "is not a file of an item", nil //nolint:nilerr // the reason is the answer
 	}
 	if data, err := p.to.Get(ctx, key); err == nil && regular.SHA256(data) == want {
@@ -268,7 +269,7 @@ func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (probl
 	case err != nil:
 		return "", err
 	case regular.SHA256(data) != want:
-		return fmt.Sprintf("has the SHA-256 %.12s, %s says %.12s", regular.SHA256(data), manifest.FileResult, want), nil
+		return fmt.Sprintf("has the SHA-256 %.12s, %s says %.12s", regular.SHA256(data), item.FileResult, want), nil
 	}
 	return "", p.to.Put(ctx, key, data)
 }

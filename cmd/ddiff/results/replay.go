@@ -23,6 +23,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
@@ -85,7 +86,7 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 		out.read(ctx)
 	}
 	if out.Newer && out.passport == nil {
-		return fmt.Errorf("%s: %w; replay it with that version", out.File, manifest.ErrNewer)
+		return fmt.Errorf("%s: %w; replay it with that version", out.File, item.ErrNewer)
 	}
 	for _, p := range out.Problems {
 		fmt.Fprintln(stderr, "ddiff:", cli.Printable(fmt.Sprint(p)))
@@ -174,7 +175,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 }
 
 // solverOf returns the solver settings of an item, empty if they are invalid.
-func solverOf(item manifest.Item) method.Settings {
+func solverOf(item item.Item) method.Settings {
 	var s method.Settings
 	if err := json.Unmarshal(item.Solver, &s); err != nil {
 		return method.Settings{}
@@ -183,7 +184,7 @@ func solverOf(item manifest.Item) method.Settings {
 }
 
 // describe names the program, the runtime and the device of a result.
-func describe(r manifest.Runtime) string {
+func describe(r item.Runtime) string {
 	text := fmt.Sprintf("ddiff %s, ONNX Runtime %s on %s", r.Version, r.Library, r.Provider)
 	if r.Device != "" {
 		text += " (" + r.Device + ")"
@@ -217,7 +218,7 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 	switch {
 	case again.stored:
 		measurement = "stored"
-	case again.Artifacts[manifest.FileData] == out.passport.Data[manifest.FileData]:
+	case again.Artifacts[item.FileData] == out.passport.Data[item.FileData]:
 		measurement = "bit-equal"
 	}
 	delta := "none"
@@ -254,7 +255,7 @@ func levels(a, b *raster.Image) (int, error) {
 // inputs are the sources of an image that is restored again.
 type inputs struct {
 	// item is the item of the passport, with the paths at which its sources were found.
-	item manifest.Item
+	item item.Item
 	// stored holds the arrays beside the image. They replace the sources if one is missing; reason names it.
 	stored *job.Stored
 	reason string
@@ -264,7 +265,7 @@ type inputs struct {
 // image.
 func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	in := inputs{item: out.passport.Item}
-	places := map[string]**manifest.Source{
+	places := map[string]**item.Source{
 		"image": &in.item.Image, "measurement": &in.item.Measurement, "mask": &in.item.Mask, "kernel": &in.item.Kernel,
 	}
 	all := in.item.Sources()
@@ -274,7 +275,7 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 		if err != nil {
 			missing = append(missing, err.Error())
 		}
-		*places[name] = &manifest.Source{Path: path, SHA256: all[name].SHA256}
+		*places[name] = &item.Source{Path: path, SHA256: all[name].SHA256}
 	}
 	if len(missing) == 0 {
 		return in, nil
@@ -282,7 +283,7 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	in.reason, in.stored = strings.Join(missing, ", "), &job.Stored{}
 	for _, name := range slices.Sorted(maps.Keys(out.passport.Data)) {
 		data := &in.stored.Measurement
-		if name != manifest.FileData {
+		if name != item.FileData {
 			if data = &in.stored.Draw; in.item.Mask == nil && in.item.Kernel == nil {
 				continue // the operator draws it again from the seed
 			}
@@ -323,7 +324,7 @@ func places(path, root string) []string {
 }
 
 // locate finds the bytes of a source: at its path, or below root at any end of its path.
-func locate(s manifest.Source, root string) (string, error) {
+func locate(s item.Source, root string) (string, error) {
 	reason := "is gone"
 	for _, path := range places(s.Path, root) {
 		sum, err := regular.Digest(path, manifest.MaxFileBytes)
@@ -342,7 +343,7 @@ func locate(s manifest.Source, root string) (string, error) {
 }
 
 // findOperator finds the operator file of an item at its old path or below root.
-func findOperator(from manifest.Source, root string) (*operator.File, error) {
+func findOperator(from item.Source, root string) (*operator.File, error) {
 	reason := fs.ErrNotExist
 	for _, path := range places(from.Path, root) {
 		f, err := campaign.OpenOperator(path)

@@ -25,6 +25,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 )
@@ -219,7 +220,7 @@ func (f reportFile) Write(p []byte) (int, error) {
 
 // page writes the page and its pictures to a directory.
 func (o reportOptions) page(
-	ctx context.Context, outputs []result.Output, results iter.Seq2[manifest.Result, error], rule selection.Rule,
+	ctx context.Context, outputs []result.Output, results iter.Seq2[item.Result, error], rule selection.Rule,
 	theirs *published.Figures, tunings *aggregate.Tunings, stdout, stderr io.Writer,
 ) (err error) {
 	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
@@ -244,7 +245,7 @@ func (o reportOptions) page(
 
 // figures writes the statistical figures to a directory.
 func (o reportOptions) figures(
-	ctx context.Context, outputs []result.Output, results iter.Seq2[manifest.Result, error], rule selection.Rule, stdout, stderr io.Writer,
+	ctx context.Context, outputs []result.Output, results iter.Seq2[item.Result, error], rule selection.Rule, stdout, stderr io.Writer,
 ) (err error) {
 	dir, store, closeStore, err := o.folder(ctx, "figures", outputs)
 	if err != nil {
@@ -284,10 +285,10 @@ func noteIncomplete(err error, stderr io.Writer) error {
 }
 
 // begin reads the first result, and returns its error. The returned sequence has all results and can be read once.
-func begin(results iter.Seq2[manifest.Result, error]) (all iter.Seq2[manifest.Result, error], stop func(), err error) {
+func begin(results iter.Seq2[item.Result, error]) (all iter.Seq2[item.Result, error], stop func(), err error) {
 	next, stop := iter.Pull2(results)
 	first, err, ok := next()
-	return func(yield func(manifest.Result, error) bool) {
+	return func(yield func(item.Result, error) bool) {
 		for r, e := first, err; ok; r, e, ok = next() {
 			if !yield(r, e) {
 				return

@@ -14,6 +14,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -83,17 +84,17 @@ func localImages(arg string, yield func(target) bool) error {
 	}
 	if !info.IsDir() {
 		// A link under restored/ leads to the folder of its item.
-		if path, err := filepath.EvalSymlinks(arg); err == nil && filepath.Base(path) == manifest.FileRestored {
+		if path, err := filepath.EvalSymlinks(arg); err == nil && filepath.Base(path) == item.FileRestored {
 			return one(path)
 		}
-		if filepath.Base(arg) == manifest.FileResult {
-			return one(filepath.Join(filepath.Dir(arg), manifest.FileRestored))
+		if filepath.Base(arg) == item.FileResult {
+			return one(filepath.Join(filepath.Dir(arg), item.FileRestored))
 		}
 		return one(arg)
 	}
-	for _, name := range []string{manifest.FileRestored, manifest.FileResult} {
+	for _, name := range []string{item.FileRestored, item.FileResult} {
 		if _, err := os.Stat(filepath.Join(arg, name)); err == nil {
-			return one(filepath.Join(arg, manifest.FileRestored))
+			return one(filepath.Join(arg, item.FileRestored))
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(arg, "items"))
@@ -104,7 +105,7 @@ func localImages(arg string, yield func(target) bool) error {
 	for _, e := range entries {
 		if e.IsDir() {
 			found = true
-			if !yield(target{thisMachine(), filepath.Join(arg, "items", e.Name(), manifest.FileRestored)}) {
+			if !yield(target{thisMachine(), filepath.Join(arg, "items", e.Name(), item.FileRestored)}) {
 				return nil
 			}
 		}
@@ -125,7 +126,7 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 	defer opened.Close() //nolint:errcheck // nothing was written
 	from := storeOrigin(opened.Store, address)
 	if id != "" {
-		yield(target{from, manifest.ItemKey(id, manifest.FileRestored)})
+		yield(target{from, item.Key(id, item.FileRestored)})
 		return nil
 	}
 	found := false
@@ -134,7 +135,7 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 			return fmt.Errorf("list %s: %w", address, err)
 		}
 		found = true
-		if !yield(target{from, manifest.ItemKey(id, manifest.FileRestored)}) {
+		if !yield(target{from, item.Key(id, item.FileRestored)}) {
 			return nil
 		}
 	}

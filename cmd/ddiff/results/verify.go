@@ -18,6 +18,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 func newVerifyCommand() *cobra.Command {
@@ -120,7 +121,7 @@ func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) e
 	case n.Report == "wrong":
 		return fmt.Errorf("%w: the report does not match its digests", cli.ErrMismatch)
 	case n.Newer > 0:
-		return fmt.Errorf("%d of %d outputs: %w; verify them with that version", n.Newer, n.Checked, manifest.ErrNewer)
+		return fmt.Errorf("%d of %d outputs: %w; verify them with that version", n.Newer, n.Checked, item.ErrNewer)
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (v verifier) verify(ctx context.Context, t target) *output {
 	o := &output{File: t.path, from: t.origin}
 	if o.isUnfinished(ctx) {
 		o.Unfinished = true
-		o.addNote("is unfinished: there is no %s, which is written last; run its campaign again", manifest.FileResult)
+		o.addNote("is unfinished: there is no %s, which is written last; run its campaign again", item.FileResult)
 		return o
 	}
 	o.read(ctx)

@@ -19,6 +19,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/storage"
@@ -48,7 +49,7 @@ type plan struct {
 	skipped int // files of the dataset that are no images
 }
 
-func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
+func (p *plan) group(it item.Item) (*plannedGroup, error) {
 	cell, err := sweep.CellOf(&it)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 	group.SetLimit(statCalls)
 	for i, it := range w.Items {
 		group.Go(func() error {
-			_, err := stat(inner, manifest.ItemKey(it.ID, manifest.FileResult))
+			_, err := stat(inner, item.Key(it.ID, item.FileResult))
 			if done[i] = err == nil; done[i] || errors.Is(err, storage.ErrNotFound) {
 				return nil
 			}

@@ -18,6 +18,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 )
@@ -234,16 +235,16 @@ func (o *restoreOptions) hasParam(name string) bool {
 
 // restoration is the JSON object of a restoration.
 type restoration struct {
-	Input    string             `json:"input"`
-	Output   string             `json:"output,omitempty"`
-	Outcome  manifest.Outcome   `json:"outcome"`
-	Reason   string             `json:"reason,omitempty"`
-	Warnings []manifest.Warning `json:"warnings,omitempty"`
-	ID       string             `json:"id,omitempty"`
-	Task     string             `json:"task"`
-	Method   string             `json:"method,omitempty"`
-	Choice   string             `json:"choice,omitempty"` // why it was chosen; empty: a person named it
-	Metrics  manifest.Metrics   `json:"metrics"`
+	Input    string         `json:"input"`
+	Output   string         `json:"output,omitempty"`
+	Outcome  item.Outcome   `json:"outcome"`
+	Reason   string         `json:"reason,omitempty"`
+	Warnings []item.Warning `json:"warnings,omitempty"`
+	ID       string         `json:"id,omitempty"`
+	Task     string         `json:"task"`
+	Method   string         `json:"method,omitempty"`
+	Choice   string         `json:"choice,omitempty"` // why it was chosen; empty: a person named it
+	Metrics  item.Metrics   `json:"metrics"`
 	// Sigma is the noise level that was estimated; nil: it was given.
 	Sigma *float64 `json:"estimated_sigma,omitempty"`
 }

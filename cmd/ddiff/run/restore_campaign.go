@@ -11,6 +11,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -25,11 +26,11 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 	var ran error
 	err := embedded.WithCampaign(ctx, w.spec, shown, stdout, w.stderr, func(e embedded.Campaign) error {
 		e.Rows, w.show = pictureRows(todo), e.Show
-		e.Settled = func(res manifest.Result) {
+		e.Settled = func(res item.Result) {
 			out := restored{Result: res}
-			if res.Outcome == manifest.OutcomeDone {
+			if res.Outcome == item.OutcomeDone {
 				var err error
-				if out.picture, err = e.Store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored)); err != nil {
+				if out.picture, err = e.Store.Get(ctx, item.Key(res.Item.ID, item.FileRestored)); err != nil {
 					w.fail(res.Item.Name, err)
 					return
 				}

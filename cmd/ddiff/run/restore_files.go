@@ -261,7 +261,7 @@ func passportOf(path string) (*passport.Passport, error) {
 func (w *pictureWriter) skipEqual(existing []*picture) {
 	for _, in := range existing {
 		p := w.pictures(in)[0]
-		if r := in.restored; r != nil && !w.unchecked && slices.ContainsFunc(r.Warnings, func(a manifest.Warning) bool { return a.Code == item.WarnChanged }) {
+		if r := in.restored; r != nil && !w.unchecked && slices.ContainsFunc(r.Warnings, func(a item.Warning) bool { return a.Code == item.WarnChanged }) {
 			p.Sigma, p.Estimate = r.Item.Sigma, false
 		}
 		if r := in.restored; r != nil && p.Tile == 0 && r.Item.Tile == w.session.Large.Side && r.Item.Overlap == w.session.Large.Overlap {
@@ -283,7 +283,7 @@ func (w *pictureWriter) single() bool { return manifest.ItemsPerRow(manifest.Row
 
 // restored is a settled item; picture is that of one that is done.
 type restored struct {
-	manifest.Result
+	item.Result
 	picture []byte
 	image   *raster.Image // before it was rounded; nil: not known
 }
@@ -292,11 +292,11 @@ type restored struct {
 func (w *pictureWriter) settled(res restored) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if res.Outcome != manifest.OutcomeDone && w.JSON {
+	if res.Outcome != item.OutcomeDone && w.JSON {
 		w.printJSON(restoration{Input: res.Item.Name, Outcome: res.Outcome, Reason: res.Reason, Task: res.Item.Task})
 	}
 	if w.single() {
-		if res.Outcome == manifest.OutcomeDone {
+		if res.Outcome == item.OutcomeDone {
 			w.write(res, "")
 		}
 		return
@@ -332,7 +332,7 @@ func (w *pictureWriter) writeInput(name string) error {
 	names := resultname.Tails(cells)
 	runs, tails := map[string][]restored{}, []string(nil)
 	for i, res := range results {
-		if res.Outcome != manifest.OutcomeDone {
+		if res.Outcome != item.OutcomeDone {
 			continue
 		}
 		tail := strings.TrimPrefix(strings.TrimPrefix(names[i], resultname.Safe(res.Item.Task)), ".")
@@ -430,7 +430,7 @@ func (w *pictureWriter) fail(name string, err error) {
 	err = fmt.Errorf("%s: %w", name, err)
 	w.errs = append(w.errs, err)
 	if w.JSON {
-		w.printJSON(restoration{Input: name, Outcome: manifest.OutcomeFailed, Reason: cli.Printable(cli.OneLine(err)), Task: w.spec.Tasks[0].Name})
+		w.printJSON(restoration{Input: name, Outcome: item.OutcomeFailed, Reason: cli.Printable(cli.OneLine(err)), Task: w.spec.Tasks[0].Name})
 		return
 	}
 	fmt.Fprintln(w.stderr, cli.StyleOf(w.stderr).Red("failed:"), cli.Printable(cli.OneLine(err)))

@@ -12,6 +12,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/passport"
@@ -148,7 +149,7 @@ func (o *restoreOptions) keep(flags *pflag.FlagSet, spec *manifest.Spec) bool {
 }
 
 // encode returns the file of a restored picture in the format of its target. restored is its PNG file; img is nil where only that file is known.
-func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *manifest.ValueRange) ([]byte, error) {
+func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *item.ValueRange) ([]byte, error) {
 	format, _ := photo.FormatOf(target)
 	data, err := regular.Read(in.path, manifest.MaxFileBytes)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
@@ -174,7 +175,7 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 					return fmt.Errorf("solve: %w", r.Err)
 				}
 				mu.Lock()
-				if r.Outcome == manifest.OutcomeDone {
+				if r.Outcome == item.OutcomeDone {
 					counts.Done++
 				} else {
 					counts.Failed++

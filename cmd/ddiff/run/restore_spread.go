@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ddiff/internal/cli"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/raster"
 )
@@ -57,7 +57,7 @@ func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored) e
 			return err
 		}
 		if w.JSON {
-			w.printJSON(restoration{Input: in.name, Output: target, Outcome: manifest.OutcomeDone, Task: runs[0].Item.Task})
+			w.printJSON(restoration{Input: in.name, Output: target, Outcome: item.OutcomeDone, Task: runs[0].Item.Task})
 		} else {
 			fmt.Fprintln(w.stdout, cli.Printable(relative(target)))
 		}

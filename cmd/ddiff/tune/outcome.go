@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -61,9 +62,9 @@ type tuneTest struct {
 // tunedImage has the figures of one test image.
 type tunedImage struct {
 	tune.Image
-	Fold     int              `json:"fold"`
-	Settings string           `json:"settings"`
-	Metrics  manifest.Metrics `json:"metrics"`
+	Fold     int          `json:"fold"`
+	Settings string       `json:"settings"`
+	Metrics  item.Metrics `json:"metrics"`
 	merit    float64
 }
 

@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/prior"
 )
@@ -74,7 +75,7 @@ type tuningPlan struct {
 	images   []tune.Image
 	names    map[string][]string // names of rows by digest
 	folds    []tune.Fold
-	failed   []manifest.Result
+	failed   []item.Result
 	skipped  int
 }
 
@@ -135,7 +136,7 @@ func filterRows(rows shard.Rows, keep func(manifest.Row) bool) shard.Rows {
 }
 
 // add enters an item of the full sweep.
-func (t *tuningPlan) add(it *manifest.Item) error {
+func (t *tuningPlan) add(it *item.Item) error {
 	cell, err := sweep.CellOf(it)
 	if err != nil {
 		return err

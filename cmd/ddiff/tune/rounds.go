@@ -15,6 +15,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -32,7 +33,7 @@ type tuning struct {
 	spec      *manifest.Spec
 	objective tune.Objective
 	rule      selection.Rule
-	results   map[solution][]manifest.Result
+	results   map[solution][]item.Result
 	stderr    io.Writer // nil: no progress
 }
 
@@ -104,16 +105,16 @@ func (t *tuning) settle() error {
 
 // hasFailure reports whether a run of a setting on an image was not restored. The rule would choose among the others.
 func (t *tuning) hasFailure(s solution) bool {
-	return slices.ContainsFunc(t.results[s], func(r manifest.Result) bool { return r.Outcome != manifest.OutcomeDone })
+	return slices.ContainsFunc(t.results[s], func(r item.Result) bool { return r.Outcome != item.OutcomeDone })
 }
 
 // figures returns the figures of a setting on an image: the means over its measurements. ok is false if a measurement was not
 // restored.
 func (t *tuning) figures(s solution) (mean selection.Scores, ok bool, err error) {
-	runs := map[[32]byte][]manifest.Result{}
+	runs := map[[32]byte][]item.Result{}
 	var order [][32]byte
 	list := slices.Clone(t.results[s])
-	slices.SortFunc(list, func(a, b manifest.Result) int { // by content: items end in any order
+	slices.SortFunc(list, func(a, b item.Result) int { // by content: items end in any order
 		return cmp.Or(cmp.Compare(a.Item.Seed, b.Item.Seed), cmp.Compare(a.Item.ID, b.Item.ID))
 	})
 	for _, r := range list {
@@ -128,7 +129,7 @@ func (t *tuning) figures(s solution) (mean selection.Scores, ok bool, err error)
 	}
 	n, names, sums := float64(len(order)), metric.Builtin().Names(), map[string]float64{}
 	for _, key := range order {
-		slices.SortFunc(runs[key], func(a, b manifest.Result) int { return cmp.Compare(a.Item.Run, b.Item.Run) })
+		slices.SortFunc(runs[key], func(a, b item.Result) int { return cmp.Compare(a.Item.Run, b.Item.Run) })
 		f, ok := selection.CombineResults(t.rule, runs[key])
 		if !ok {
 			return mean, false, nil
@@ -137,7 +138,7 @@ func (t *tuning) figures(s solution) (mean selection.Scores, ok bool, err error)
 			sums[name] += f.Of(name) / n
 		}
 	}
-	mean.Metrics = manifest.Metrics{}
+	mean.Metrics = item.Metrics{}
 	for _, name := range names {
 		if v := sums[name]; statistic.Defined(v) {
 			mean.Metrics[name] = v
@@ -160,10 +161,10 @@ func (t *tuning) solve(ctx context.Context, want map[solution]bool, report bool)
 	spec.Split = nil // the wanted solutions decide
 	return t.machine.WithCampaign(ctx, &spec, func(e embedded.Campaign) error {
 		e.Rows = filterRows(e.Sources.Rows, func(r manifest.Row) bool { return names[r.Name] })
-		e.Keep = func(it *manifest.Item) bool { return want[t.solutionOf(it)] }
-		e.Settled = func(r manifest.Result) {
+		e.Keep = func(it *item.Item) bool { return want[t.solutionOf(it)] }
+		e.Settled = func(r item.Result) {
 			s := t.solutionOf(&r.Item)
-			isKnown := func(other manifest.Result) bool { return other.Item.ID == r.Item.ID }
+			isKnown := func(other item.Result) bool { return other.Item.ID == r.Item.ID }
 			if !slices.ContainsFunc(t.results[s], isKnown) { // a second name of the image
 				t.results[s] = append(t.results[s], r)
 			}
@@ -183,7 +184,7 @@ func (t *tuning) solve(ctx context.Context, want map[solution]bool, report bool)
 }
 
 // solutionOf returns the solution to which an item belongs, the zero one if it is not in the plan.
-func (t *tuning) solutionOf(it *manifest.Item) solution {
+func (t *tuning) solutionOf(it *item.Item) solution {
 	cell, err := sweep.CellOf(it)
 	if err != nil {
 		return solution{}

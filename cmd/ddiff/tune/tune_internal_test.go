@@ -5,7 +5,7 @@ import (
 
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/tune"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -20,17 +20,17 @@ func TestTuneCountsFailedRuns(t *testing.T) {
 	folds := []tune.Fold{{Tune: images, Test: []tune.Image{test}}}
 	tuning := &tuning{
 		tuningPlan: &tuningPlan{contests: []*contest{c}, folds: folds}, objective: metric.NamePSNR, rule: selection.Mean,
-		results: map[solution][]manifest.Result{},
+		results: map[solution][]item.Result{},
 	}
 	for key, psnr := range map[string]float64{"flaky": 30, "steady": 20} {
 		c.byKey[key] = &tunedCell{settings: key, spent: make([]int, 1)}
 		c.cells = append(c.cells, c.byKey[key])
 		for _, img := range append(images, test) {
 			for run := range 2 {
-				r := manifest.Result{Outcome: manifest.OutcomeDone, Metrics: manifest.Metrics{"psnr": psnr}}
-				r.Item = manifest.Item{Name: img.Name, Run: run, Image: &manifest.Source{SHA256: img.SHA256}}
+				r := item.Result{Outcome: item.OutcomeDone, Metrics: item.Metrics{"psnr": psnr}}
+				r.Item = item.Item{Name: img.Name, Run: run, Image: &item.Source{SHA256: img.SHA256}}
 				if (key == "flaky" && img.Name == "a" || img.Name == "d") && run == 1 {
-					r.Outcome, r.Metrics = manifest.OutcomeFailed, manifest.Metrics{}
+					r.Outcome, r.Metrics = item.OutcomeFailed, item.Metrics{}
 				}
 				s := solution{c, key, img.SHA256}
 				tuning.results[s] = append(tuning.results[s], r)

@@ -7,7 +7,7 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Up to ten approaches are compared in pairs, more of them with the first.
@@ -22,7 +22,7 @@ func TestComparisonsOfManyApproaches(t *testing.T) {
 			for image := range 3 {
 				c.measurements = append(c.measurements, &entry.Measurement{
 					Entry:    &entry.Entry{Measurement: [16]byte{byte(image)}, Image: uint64(image)},
-					Combined: selection.Scores{Metrics: manifest.Metrics{"psnr": float64(20 + i*image)}},
+					Combined: selection.Scores{Metrics: item.Metrics{"psnr": float64(20 + i*image)}},
 				})
 			}
 			cells = append(cells, c)

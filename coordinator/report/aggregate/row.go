@@ -49,7 +49,7 @@ type Row struct {
 	BetweenRuns *BetweenRuns `json:"between_runs,omitempty"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds statistic.Estimate `json:"seconds,omitzero"`
-	// Cost has the counts of [manifest.Cost] per image, by their names in result.json; of all runs if the rule chooses among
+	// Cost has the counts of [item.Cost] per image, by their names in result.json; of all runs if the rule chooses among
 	// runs. Results of earlier versions have none.
 	Cost map[string]statistic.Estimate `json:"cost,omitempty"`
 

@@ -9,13 +9,13 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
 // Summarize computes the summary of results, in any order, without writing files. An empty rule means first. Tunings say
 // which settings were chosen on which images; nil knows of none.
-func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, tunings *Tunings) (Summary, error) {
+func Summarize(results iter.Seq2[item.Result, error], tasks operator.Set, rule selection.Rule, tunings *Tunings) (Summary, error) {
 	set, err := entry.Collect(results, tasks, rule, false)
 	if err != nil {
 		return Summary{}, err

@@ -9,11 +9,11 @@ import (
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
-func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
+func summaryOf(t *testing.T, results []item.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
 	reporttest.Must(t, err)
@@ -58,38 +58,38 @@ func TestSummarizeByHand(t *testing.T) {
 
 func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
 	t.Parallel()
-	otherSeed := func(r *manifest.Result) { r.Item.Seed++ }
-	otherSolver := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":50}`) }
-	noTruth := func(r *manifest.Result) { delete(r.Metrics, "psnr") }
+	otherSeed := func(r *item.Result) { r.Item.Seed++ }
+	otherSolver := func(r *item.Result) { r.Item.Solver = json.RawMessage(`{"steps":50}`) }
+	noTruth := func(r *item.Result) { delete(r.Metrics, "psnr") }
 	score := reporttest.Scored(25, 20, 0.7, 0)
 	tests := []struct {
 		name    string
-		results []manifest.Result
+		results []item.Result
 		n, out  int
 		refused string
 	}{
-		{"same measurements", []manifest.Result{
+		{"same measurements", []item.Result{
 			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "1.png", 0, score),
 		}, 1, 0, ""},
-		{"runs of one side only", []manifest.Result{
+		{"runs of one side only", []item.Result{
 			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "1.png", 1, score),
 			reporttest.Result(t, "hdr", "b", "1.png", 0, score),
 		}, 1, 0, ""},
-		{"other seed, same image", []manifest.Result{
+		{"other seed, same image", []item.Result{
 			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "1.png", 0, score, otherSeed),
 		}, 0, 0, "different measurements: 1 of a, 1 of b, 0 in common"},
-		{"one image more", []manifest.Result{
+		{"one image more", []item.Result{
 			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "22.png", 0, score),
 			reporttest.Result(t, "hdr", "b", "1.png", 0, score),
 		}, 0, 0, "different measurements: 2 of a, 1 of b, 1 in common"},
-		{"failed items are left out, not hidden", []manifest.Result{
+		{"failed items are left out, not hidden", []item.Result{
 			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "22.png", 0, score),
-			reporttest.Result(t, "hdr", "b", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "22.png", 0, reporttest.Ended(manifest.OutcomeFailed, "x")),
+			reporttest.Result(t, "hdr", "b", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "22.png", 0, reporttest.Ended(item.OutcomeFailed, "x")),
 		}, 1, 1, ""},
-		{"two settings of one method", []manifest.Result{
+		{"two settings of one method", []item.Result{
 			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "1.png", 0, score, otherSolver),
 		}, 1, 0, ""},
-		{"no truth", []manifest.Result{
+		{"no truth", []item.Result{
 			reporttest.Result(t, "hdr", "a", "1.png", 0, noTruth), reporttest.Result(t, "hdr", "b", "1.png", 0, noTruth),
 		}, 0, 1, "no measurement has a PSNR from both methods"},
 	}
@@ -112,7 +112,7 @@ func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
 // The rows follow the order of the operators, and other tasks by name.
 func TestRowsFollowTheOrderOfTheTasks(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for _, task := range []string{"zoom", "hdr", "gaussian_deblur", "denoise"} {
 		results = append(results, reporttest.Result(t, task, "ddiff", "a.png", 0))
 	}

@@ -15,7 +15,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
@@ -79,13 +79,13 @@ func (d ImageDifference) Difference() float64 { return d.ValueA - d.ValueB }
 // measurements of each common problem. The error wraps [ErrNotComparable] otherwise, if no problem is common, or if the
 // rule is an oracle. It wraps [result.ErrVersions] if the sides have no score, or not one version of it. All measurements of both
 // sides are in memory.
-func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, name string) (*Versus, error) {
+func Compare(a, b iter.Seq2[item.Result, error], tasks operator.Set, rule selection.Rule, name string) (*Versus, error) {
 	name = cmp.Or(name, metric.NamePSNR)
 	if rule.Oracle() {
 		return nil, fmt.Errorf("%w: the rule %s looks at the truth, which would rank an oracle", ErrNotComparable, rule)
 	}
 	var sides [2]side
-	for i, results := range []iter.Seq2[manifest.Result, error]{a, b} {
+	for i, results := range []iter.Seq2[item.Result, error]{a, b} {
 		var err error
 		if sides[i], err = newSide(results, tasks, rule, name); err != nil {
 			return nil, fmt.Errorf("side %c: %w", 'A'+i, err)
@@ -137,7 +137,7 @@ type side struct {
 	of       map[sweep.Problem]*entry.Group
 }
 
-func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, name string) (s side, err error) {
+func newSide(results iter.Seq2[item.Result, error], tasks operator.Set, rule selection.Rule, name string) (s side, err error) {
 	set, err := entry.Collect(result.OnlyScores(results, name), tasks, rule, false)
 	if err != nil {
 		return s, err

@@ -20,18 +20,18 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 )
 
 // solvedBy has five images of two tasks with the given gains in PSNR.
-func solvedBy(t *testing.T, method string, gain float64, change ...func(*manifest.Result)) []manifest.Result {
+func solvedBy(t *testing.T, method string, gain float64, change ...func(*item.Result)) []item.Result {
 	t.Helper()
-	var out []manifest.Result
+	var out []item.Result
 	for k, task := range []string{"motion_deblur", "hdr"} {
 		for i := range 5 {
 			psnr := 20 + float64(i) + gain*float64(i+1)*float64(k+1)
-			out = append(out, reporttest.Result(t, task, method, fmt.Sprintf("image%d", i), 0, append([]func(*manifest.Result){reporttest.Scored(psnr, 15, 0.5, 0)}, change...)...))
+			out = append(out, reporttest.Result(t, task, method, fmt.Sprintf("image%d", i), 0, append([]func(*item.Result){reporttest.Scored(psnr, 15, 0.5, 0)}, change...)...))
 		}
 	}
 	return out
@@ -40,7 +40,7 @@ func solvedBy(t *testing.T, method string, gain float64, change ...func(*manifes
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
-	rename := func(r *manifest.Result) { r.Item.Name = "other " + r.Item.Name } // names do not pair, measurements do
+	rename := func(r *item.Result) { r.Item.Name = "other " + r.Item.Name } // names do not pair, measurements do
 	for i := range b {
 		rename(&b[i])
 	}
@@ -63,7 +63,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("largest difference %+v", d)
 	}
 	var suspect bytes.Buffer
-	warned := func(r *manifest.Result) { r.Warnings = []manifest.Warning{{Code: "flat", Text: "flat"}} }
+	warned := func(r *item.Result) { r.Warnings = []item.Warning{{Code: "flat", Text: "flat"}} }
 	half, err := comparison.Compare(reporttest.Stream(append(solvedBy(t, "diffpir", 0.25, warned)[:5:5], a[5:]...)), reporttest.Stream(b), nil, "", "")
 	reporttest.Must(t, err)
 	reporttest.Must(t, half.WriteText(&suspect, 0))
@@ -80,20 +80,20 @@ func TestCompare(t *testing.T) {
 func TestCompareRefuses(t *testing.T) {
 	t.Parallel()
 	base := solvedBy(t, "ddiff", 0)
-	otherSettings := solvedBy(t, "ddiff", 1, func(r *manifest.Result) {
+	otherSettings := solvedBy(t, "ddiff", 1, func(r *item.Result) {
 		r.Item.Solver, r.Item.Precision = json.RawMessage(`{"steps":7}`), "float16"
 	})
 	for _, tt := range []struct {
 		name string
-		b    []manifest.Result
+		b    []item.Result
 		rule selection.Rule
 		want string
 	}{
 		{"an oracle", base, selection.BestPSNR, "rank an oracle"},
-		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; are images, seed"},
+		{"other measurements", solvedBy(t, "ddiff", 0, func(r *item.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; are images, seed"},
 		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; are images"},
 		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) in float16 and ddiff (steps=100)"},
-		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "",
+		{"other problems", solvedBy(t, "ddiff", 0, func(r *item.Result) { r.Item.Sigma = 0.1 }), "",
 			"no problem is common: A has motion_deblur σ=0.05 128x128 center_crop, B has motion_deblur σ=0.1 128x128 center_crop"},
 		{"nothing", nil, "", "no problem is common: one side has no restored item"},
 	} {
@@ -102,7 +102,7 @@ func TestCompareRefuses(t *testing.T) {
 		}
 	}
 	broken := errors.New("connection lost")
-	var bad iter.Seq2[manifest.Result, error] = func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
+	var bad iter.Seq2[item.Result, error] = func(yield func(item.Result, error) bool) { yield(item.Result{}, broken) }
 	if _, err := comparison.Compare(reporttest.Stream(base), bad, nil, "", ""); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the results", err)
 	}
@@ -112,7 +112,7 @@ func TestCompareRefuses(t *testing.T) {
 func TestCompareLeavesOutFailures(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
-	reporttest.Ended(manifest.OutcomeFailed, "x")(&b[0])
+	reporttest.Ended(item.OutcomeFailed, "x")(&b[0])
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
 	reporttest.Must(t, err)
 	if r := v.Rows[0]; r.LeftOut != 1 || r.Difference.N != 4 || r.MeanA.N != 4 {
@@ -124,7 +124,7 @@ func TestCompareWritesPictures(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
 	stores := [2]*reporttest.Memory{reporttest.NewMemory(), reporttest.NewMemory()}
-	for i, results := range [][]manifest.Result{a, b} {
+	for i, results := range [][]item.Result{a, b} {
 		for k := range results {
 			reporttest.Illustrate(t, stores[i], &results[k], k)
 		}
@@ -150,7 +150,7 @@ func TestCompareWritesPictures(t *testing.T) {
 	if err := json.Unmarshal(to.Files[comparison.KeyComparison], &stored); err != nil || len(stored.Images) != 10 {
 		t.Errorf("comparison.json: %d images, error %v", len(stored.Images), err)
 	}
-	delete(stores[1].Files, manifest.ItemKey(v.Images[0].ItemB, manifest.FileRestored))
+	delete(stores[1].Files, item.Key(v.Images[0].ItemB, item.FileRestored))
 	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); !errors.Is(err, result.ErrIncomplete) {
 		t.Errorf("a picture is missing: error %v, want ErrIncomplete", err)
 	}
@@ -160,7 +160,7 @@ func TestCompareWritesPictures(t *testing.T) {
 func TestProblemsOfOneSide(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
-	extra := func(task, method string) manifest.Result {
+	extra := func(task, method string) item.Result {
 		return reporttest.Result(t, task, method, "image0", 0, reporttest.Scored(20, 15, 0.5, 0))
 	}
 	v, err := comparison.Compare(reporttest.Stream(append(a, extra("inpaint", "diffpir"))), reporttest.Stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
@@ -177,19 +177,19 @@ func TestProblemsOfOneSide(t *testing.T) {
 // matter. Methods, settings and other tasks are not.
 func TestCompareNamesUnequalConditions(t *testing.T) {
 	t.Parallel()
-	used := func(precision string) func(*manifest.Result) {
-		return func(r *manifest.Result) { r.Runtime.Precision = precision }
+	used := func(precision string) func(*item.Result) {
+		return func(r *item.Result) { r.Runtime.Precision = precision }
 	}
-	prior := func(r *manifest.Result) { r.Item.Prior = strings.Repeat("cd", 32) }
-	settings := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) }
-	again := func(r *manifest.Result) { r.Item.Run = 1 }
+	prior := func(r *item.Result) { r.Item.Prior = strings.Repeat("cd", 32) }
+	settings := func(r *item.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) }
+	again := func(r *item.Result) { r.Item.Run = 1 }
 	base := solvedBy(t, "ddiff", 0, used("fp32"))
 	mixed := solvedBy(t, "ddiff", 0, used("fp32"))
 	mixed[0].Runtime.Precision = "bf16"
 	twice := slices.Concat(base, solvedBy(t, "ddiff", 1, used("fp32"), again))
 	for _, tt := range []struct {
 		name string
-		b    []manifest.Result
+		b    []item.Result
 		rule selection.Rule
 		want []string
 	}{
@@ -217,7 +217,7 @@ func TestCompareNamesUnequalConditions(t *testing.T) {
 func TestCompareNamesTuning(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
-	tuned := func(results ...manifest.Result) *aggregate.Tunings {
+	tuned := func(results ...item.Result) *aggregate.Tunings {
 		store := reporttest.NewMemory()
 		for _, r := range results {
 			cell, err := sweep.CellOf(&r.Item)

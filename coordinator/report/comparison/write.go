@@ -14,7 +14,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
@@ -109,8 +109,8 @@ func (v *Versus) Write(ctx context.Context, to, a, b result.Files, tasks operato
 				"A " + table.Decimal(d.ValueA, decimals) + "  B " + table.Decimal(d.ValueB, decimals),
 			},
 			Items: [][]sheet.Picture{{
-				sheet.Of(a, d.a, manifest.FileTruth, "truth"), sheet.Of(a, d.a, manifest.FileMeasurement, "measurement"),
-				sheet.Of(a, d.a, manifest.FileRestored, "A"), sheet.Of(b, d.b, manifest.FileRestored, "B"),
+				sheet.Of(a, d.a, item.FileTruth, "truth"), sheet.Of(a, d.a, item.FileMeasurement, "measurement"),
+				sheet.Of(a, d.a, item.FileRestored, "A"), sheet.Of(b, d.b, item.FileRestored, "B"),
 			}},
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/report/result"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -36,7 +36,7 @@ func newColumns(leaveOut bool) *Columns {
 }
 
 // add counts the versions of a result, and moves its further scores to the entry.
-func (c *Columns) add(e *Entry, r *manifest.Result) {
+func (c *Columns) add(e *Entry, r *item.Result) {
 	if !e.Done() {
 		return
 	}

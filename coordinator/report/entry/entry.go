@@ -42,7 +42,7 @@ func (e *Entry) EstimatedText() string {
 }
 
 // ItemFiles are the files of an item that reports read.
-var ItemFiles = [...]string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace}
+var ItemFiles = [...]string{item.FileTruth, item.FileMeasurement, item.FileRestored, item.FileTrace}
 
 // Entry is the part of a result that the report uses, some 800 bytes.
 type Entry struct {
@@ -57,7 +57,7 @@ type Entry struct {
 	Seed          uint64
 	Width, Height int
 	Fit           string
-	Outcome       manifest.Outcome
+	Outcome       item.Outcome
 	Reason        string
 	// Warnings has the codes of the result's warnings.
 	Warnings string
@@ -67,7 +67,7 @@ type Entry struct {
 	// Scored are further scores by versioned id.
 	Scored map[string]float64
 	Steps  int
-	Cost   manifest.Cost
+	Cost   item.Cost
 	// Evaluations counts those of the network.
 	Evaluations int
 	Provider    string
@@ -88,10 +88,10 @@ type Entry struct {
 }
 
 // newEntry returns an error when the outcome is unknown or the item has no identity.
-func newEntry(r *manifest.Result) (*Entry, error) {
+func newEntry(r *item.Result) (*Entry, error) {
 	it := &r.Item
 	switch r.Outcome {
-	case manifest.OutcomeDone, manifest.OutcomeFailed, manifest.OutcomeDead:
+	case item.OutcomeDone, item.OutcomeFailed, item.OutcomeDead:
 	default:
 		return nil, fmt.Errorf("read item %q: outcome %q is none of done, failed, dead", it.Name, r.Outcome)
 	}
@@ -110,7 +110,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
 		Outcome: r.Outcome, Reason: r.Reason, Warnings: item.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Form: r.Runtime.Form, Used: string(r.Runtime.Used()), Finished: r.Finished,
 		Image: ImageKey(cmp.Or(imageDigest(it), "name "+it.Name)),
-		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
+		Truth: pictureDigest(r, item.FileTruth), Restored: pictureDigest(r, item.FileRestored),
 	}
 	e.NoiseVariance = r.Metrics.Of(item.NoiseVariance)
 	for bit, file := range ItemFiles {
@@ -126,7 +126,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 }
 
 // pictureDigest returns the first 64 bits of a file's digest.
-func pictureDigest(r *manifest.Result, file string) uint64 {
+func pictureDigest(r *item.Result, file string) uint64 {
 	k, ok := result.ParseIdentity(r.Artifacts[file])
 	if !ok {
 		return 0
@@ -136,8 +136,8 @@ func pictureDigest(r *manifest.Result, file string) uint64 {
 
 // imageDigest identifies the image of an item by the bytes of its file, because two rows may name one image. Without a truth the stored
 // measurement takes its place. It is empty for a file that cannot be read.
-func imageDigest(it *manifest.Item) string {
-	for _, source := range []*manifest.Source{it.Image, it.Measurement} {
+func imageDigest(it *item.Item) string {
+	for _, source := range []*item.Source{it.Image, it.Measurement} {
 		if source != nil && source.SHA256 != "" {
 			return source.SHA256
 		}
@@ -163,7 +163,7 @@ func shortDigest(parts ...string) [16]byte {
 func (e *Entry) Cell() sweep.Cell { return sweep.Cell{Problem: e.Problem, Approach: e.Approach} }
 
 // Done reports whether the item was restored.
-func (e *Entry) Done() bool { return e.Outcome == manifest.OutcomeDone }
+func (e *Entry) Done() bool { return e.Outcome == item.OutcomeDone }
 
 // Has reports whether the result lists the file as written.
 func (e *Entry) Has(file string) bool { return e.Files&(1<<slices.Index(ItemFiles[:], file)) != 0 }

@@ -7,7 +7,7 @@ import (
 
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Group has the measurements that were restored in one way: those of one row of the table.
@@ -30,11 +30,11 @@ type Measurement struct {
 func (m *Measurement) add(e *Entry) {
 	m.Items++
 	switch e.Outcome {
-	case manifest.OutcomeDone:
+	case item.OutcomeDone:
 		m.Done = append(m.Done, e)
-	case manifest.OutcomeFailed:
+	case item.OutcomeFailed:
 		m.Failed++
-	case manifest.OutcomeDead:
+	case item.OutcomeDead:
 		m.Dead++
 	}
 }

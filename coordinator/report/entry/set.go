@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"ddiff/coordinator/report/selection"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -21,7 +21,7 @@ type Set struct {
 
 // Collect sorts and groups results. It leaves out metrics with several versions on request, and returns an error that wraps
 // [result.ErrVersions] otherwise. An empty rule means first; the error of another one wraps [selection.ErrUnknownRule].
-func Collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, leaveOut bool) (*Set, error) {
+func Collect(results iter.Seq2[item.Result, error], tasks operator.Set, rule selection.Rule, leaveOut bool) (*Set, error) {
 	rule, err := selection.Parse(rule)
 	if err != nil {
 		return nil, err

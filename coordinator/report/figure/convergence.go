@@ -11,7 +11,6 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/statistic"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -49,7 +48,7 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures) (*sta
 		var chosen []*entry.Measurement
 		untraced := 0
 		for _, m := range c.measurements {
-			if !m.Done[0].Has(manifest.FileTrace) {
+			if !m.Done[0].Has(item.FileTrace) {
 				untraced++
 			} else if len(chosen) < w.traces {
 				chosen = append(chosen, m)

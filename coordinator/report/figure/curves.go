@@ -11,7 +11,6 @@ import (
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -65,13 +64,13 @@ func ReadCurves(ctx context.Context, store result.Files, e *entry.Entry) (*Curve
 }
 
 // readTrace reads the trace of an item, whose curves have a value for each step.
-func readTrace(ctx context.Context, store result.Files, id string) (manifest.Trace, error) {
-	key := manifest.ItemKey(id, manifest.FileTrace)
+func readTrace(ctx context.Context, store result.Files, id string) (item.Trace, error) {
+	key := item.Key(id, item.FileTrace)
 	data, err := store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
-	var t manifest.Trace
+	var t item.Trace
 	if err := json.Unmarshal(data, &t); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", key, err)
 	}
@@ -97,7 +96,7 @@ func evenSteps(steps, limit int) []int {
 }
 
 // thin selects the steps of the page.
-func thin(t manifest.Trace) *Curves {
+func thin(t item.Trace) *Curves {
 	at := evenSteps(len(t[item.CurveTimestep]), maxCurvePoints)
 	c := &Curves{}
 	for _, k := range at {

@@ -13,7 +13,6 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -21,7 +20,7 @@ import (
 func TestConvergenceSample(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	const items, limit = 40, 8
 	for _, method := range []string{"ddiff", "other"} {
 		for i := range items {
@@ -113,7 +112,7 @@ func TestThinIncludesFirstAndLastStep(t *testing.T) {
 
 func TestThinReturnsUnknownCurves(t *testing.T) {
 	t.Parallel()
-	c := thin(manifest.Trace{"timestep": {9, 0}, "gamma": {1, 2}, "acceptance": {3, 4}, "data_norm": {5, 6}})
+	c := thin(item.Trace{"timestep": {9, 0}, "gamma": {1, 2}, "acceptance": {3, 4}, "data_norm": {5, 6}})
 	got, err := json.Marshal(c)
 	reporttest.Must(t, err)
 	want := `{"step":[1,2],"t":[9,0],"series":[{"name":"acceptance","values":[3,4]},{"name":"data_norm","values":[5,6]}]}`

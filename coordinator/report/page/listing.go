@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -76,9 +77,9 @@ type howView struct {
 	Fit    string `json:"fit"`
 	Steps  int    `json:"steps"`
 	// Cost is known for results of this version.
-	Cost     manifest.Cost `json:"cost,omitzero"`
-	Provider string        `json:"provider"`
-	Seed     string        `json:"seed"`
+	Cost     item.Cost `json:"cost,omitzero"`
+	Provider string    `json:"provider"`
+	Seed     string    `json:"seed"`
 	// Precision is the one in which the item was computed.
 	Precision string `json:"precision,omitempty"`
 	// Form is that of the network; empty: as exported.
@@ -222,10 +223,10 @@ func (l *Listing) copyPictures(ctx context.Context, to pictureCopier, rows []int
 	present := make([]int, len(l.ID))
 	for _, row := range rows {
 		for bit, file := range entry.ItemFiles {
-			if l.Pictures[row]&(1<<bit) == 0 || file == manifest.FileTrace {
+			if l.Pictures[row]&(1<<bit) == 0 || file == item.FileTrace {
 				continue
 			}
-			if err := to.CopyPicture(ctx, manifest.ItemKey(l.ID[row], file)); ctx.Err() != nil {
+			if err := to.CopyPicture(ctx, item.Key(l.ID[row], file)); ctx.Err() != nil {
 				return nil, fmt.Errorf("copy pictures: %w", ctx.Err())
 			} else if err != nil {
 				lost = append(lost, err)

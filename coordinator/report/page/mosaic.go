@@ -9,7 +9,7 @@ import (
 	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -109,7 +109,7 @@ func WriteMosaic(ctx context.Context, store result.Files, l *Listing) (file *Mos
 	more := max(0, len(rows)-maxMosaicTasks)
 	rows = rows[:len(rows)-more]
 	truth := slices.ContainsFunc(rows, func(r mosaicRow) bool {
-		return slices.ContainsFunc(r.items, func(item []int) bool { return l.has(item[0], manifest.FileTruth) })
+		return slices.ContainsFunc(r.items, func(it []int) bool { return l.has(it[0], item.FileTruth) })
 	})
 	var s sheet.Sheet
 	for _, r := range rows {
@@ -124,7 +124,7 @@ func WriteMosaic(ctx context.Context, store result.Files, l *Listing) (file *Mos
 }
 
 // mosaicPictures are those of an item: the measurement, a restoration for each approach, and the truth.
-func (l *Listing) mosaicPictures(store result.Files, r mosaicRow, item []int, truth bool) []sheet.Picture {
+func (l *Listing) mosaicPictures(store result.Files, r mosaicRow, it []int, truth bool) []sheet.Picture {
 	picture := func(row int, file, title string, score figure.Column) sheet.Picture {
 		if !l.has(row, file) {
 			return sheet.Picture{None: title}
@@ -135,20 +135,20 @@ func (l *Listing) mosaicPictures(store result.Files, r mosaicRow, item []int, tr
 		}
 		return sheet.Picture{Store: store, ID: l.ID[row], File: file, Caption: caption}
 	}
-	out := []sheet.Picture{picture(item[0], manifest.FileMeasurement, "measurement", l.Baseline)}
-	for k, row := range item {
+	out := []sheet.Picture{picture(it[0], item.FileMeasurement, "measurement", l.Baseline)}
+	for k, row := range it {
 		c := l.Cells[r.approaches[k]]
 		title := c.Method
 		if slices.ContainsFunc(r.approaches, func(other int) bool { return other != r.approaches[k] && l.Cells[other].Method == c.Method }) {
 			title += " " + c.Variant
 		}
-		if len(item) == 1 {
+		if len(it) == 1 {
 			title = "restored"
 		}
-		out = append(out, picture(row, manifest.FileRestored, title, l.Scores[metric.NamePSNR]))
+		out = append(out, picture(row, item.FileRestored, title, l.Scores[metric.NamePSNR]))
 	}
 	if truth {
-		out = append(out, picture(item[0], manifest.FileTruth, "truth", nil))
+		out = append(out, picture(it[0], item.FileTruth, "truth", nil))
 	}
 	return out
 }

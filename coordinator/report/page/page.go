@@ -19,7 +19,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 var (
@@ -121,7 +121,7 @@ type PictureFile struct {
 type failure struct {
 	Name, Task, Method string
 	Run                int
-	Outcome            manifest.Outcome
+	Outcome            item.Outcome
 	Reason             string
 }
 
@@ -134,7 +134,7 @@ func Write(
 	for _, e := range shown.Excerpt() {
 		row := with.List.row(e)
 		rows = append(rows, row)
-		if !e.Has(manifest.FileTrace) {
+		if !e.Has(item.FileTrace) {
 			continue
 		}
 		c, err := figure.ReadCurves(ctx, store, e)

@@ -11,7 +11,7 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -51,7 +51,7 @@ func TestCopiedAddsRestorationsOfShownMeasurements(t *testing.T) {
 func TestCompareWorstIsAnOrder(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
-	type m = manifest.Metrics
+	type m = item.Metrics
 	scores := []selection.Scores{{Metrics: m{"psnr": 10, "residual": nan}}, {Metrics: m{"psnr": 30, "residual": 9}}, {Metrics: m{"psnr": nan, "residual": 5}}, {Metrics: m{"psnr": nan, "residual": 1}}, {Metrics: m{"psnr": nan, "residual": nan}}}
 	for i := range scores {
 		for j := range scores {
@@ -73,7 +73,7 @@ func TestCompareWorstIsAnOrder(t *testing.T) {
 // by all methods.
 func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for i := range 9 {
 		for run := range 2 { // the second runs and the second method would win
 			results = append(results,
@@ -81,7 +81,7 @@ func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 				reporttest.Result(t, "hdr", "diffpir", fmt.Sprintf("img%d", i), run, reporttest.Scored(50, 15, 0.5, 0)))
 		}
 		// Without a truth the largest residual comes first.
-		results = append(results, reporttest.Result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics["residual"] = float64(i) }))
+		results = append(results, reporttest.Result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *item.Result) { r.Metrics["residual"] = float64(i) }))
 	}
 	results = append(results, reporttest.Result(t, "inpaint_box", "ddiff", "only", 0))
 	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)

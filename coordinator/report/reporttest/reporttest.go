@@ -24,7 +24,6 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/storage"
@@ -49,21 +48,21 @@ func Golden(t *testing.T, name string, got []byte) {
 }
 
 // With changes the noise level and the settings of a result.
-func With(sigma float64, settings string) func(*manifest.Result) {
-	return func(r *manifest.Result) { r.Item.Sigma, r.Item.Solver = sigma, json.RawMessage(settings) }
+func With(sigma float64, settings string) func(*item.Result) {
+	return func(r *item.Result) { r.Item.Sigma, r.Item.Solver = sigma, json.RawMessage(settings) }
 }
 
 // Traced stores a trace with a curve of two norms for a result.
-func Traced(t *testing.T, store *Memory, r *manifest.Result, data, primal []float64) {
+func Traced(t *testing.T, store *Memory, r *item.Result, data, primal []float64) {
 	t.Helper()
-	trace := manifest.Trace{item.CurveTimestep: make([]float64, len(data)), "data_norm": data}
+	trace := item.Trace{item.CurveTimestep: make([]float64, len(data)), "data_norm": data}
 	if primal != nil {
 		trace["primal_norm"] = primal
 	}
 	text, err := json.Marshal(trace)
 	Must(t, err)
-	store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = text
-	r.Artifacts = map[string]string{manifest.FileTrace: ""}
+	store.Files[item.Key(r.Item.ID, item.FileTrace)] = text
+	r.Artifacts = map[string]string{item.FileTrace: ""}
 }
 
 // ReadFigures returns the rows of each figure's CSV file, without the header, as lists by series. A point is "n x y low high", with 6 digits.
@@ -163,21 +162,21 @@ func (m *Memory) Export(t *testing.T, dir string) {
 }
 
 // Result is a finished item; change adapts it before its identity is computed.
-func Result(t *testing.T, task, method, name string, run int, change ...func(*manifest.Result)) manifest.Result {
+func Result(t *testing.T, task, method, name string, run int, change ...func(*item.Result)) item.Result {
 	t.Helper()
-	r := manifest.Result{
-		Schema:  manifest.SchemaVersion,
-		Outcome: manifest.OutcomeDone,
+	r := item.Result{
+		Schema:  item.SchemaVersion,
+		Outcome: item.OutcomeDone,
 		Seconds: 2,
 		Steps:   100,
-		Runtime: manifest.Runtime{Provider: "cpu"},
-		Metrics: manifest.Metrics{}, MetricIDs: map[string]string{},
+		Runtime: item.Runtime{Provider: "cpu"},
+		Metrics: item.Metrics{}, MetricIDs: map[string]string{},
 		// The minutes of a campaign that began at nine.
 		Finished: time.Date(2026, 3, 1, 9, run%60, 25, 0, time.UTC),
-		Item: manifest.Item{
+		Item: item.Item{
 			Campaign: "test", Name: name, Task: task, Method: method, Run: run,
-			Width: 128, Height: 128, Fit: manifest.FitCenterCrop, Sigma: 0.05, Seed: 7,
-			Image:  &manifest.Source{Path: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name)))},
+			Width: 128, Height: 128, Fit: item.FitCenterCrop, Sigma: 0.05, Seed: 7,
+			Image:  &item.Source{Path: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name)))},
 			Solver: json.RawMessage(`{"steps":100}`), Prior: strings.Repeat("ab", 32),
 		},
 	}
@@ -185,7 +184,7 @@ func Result(t *testing.T, task, method, name string, run int, change ...func(*ma
 		r.MetricIDs[m.Name] = m.ID()
 	}
 	if method == "ddiff" { // the results of other methods are from an earlier version
-		r.Cost = manifest.Cost{Network: 100, Operator: 300}
+		r.Cost = item.Cost{Network: 100, Operator: 300}
 	}
 	for _, c := range change {
 		c(&r)
@@ -195,42 +194,42 @@ func Result(t *testing.T, task, method, name string, run int, change ...func(*ma
 }
 
 // Scored sets the scores of a result, in dB where they are PSNR.
-func Scored(psnr, baseline, ssim, residual float64) func(*manifest.Result) {
-	return func(r *manifest.Result) {
-		r.Metrics = manifest.Metrics{
+func Scored(psnr, baseline, ssim, residual float64) func(*item.Result) {
+	return func(r *item.Result) {
+		r.Metrics = item.Metrics{
 			"psnr": psnr, "baseline_psnr": baseline, "ssim": ssim, "residual": residual,
 		}
 	}
 }
 
 // Ended makes a result that did not finish.
-func Ended(outcome manifest.Outcome, reason string) func(*manifest.Result) {
-	return func(r *manifest.Result) {
-		r.Outcome, r.Reason, r.Seconds, r.Steps, r.Cost = outcome, reason, 0, 0, manifest.Cost{}
+func Ended(outcome item.Outcome, reason string) func(*item.Result) {
+	return func(r *item.Result) {
+		r.Outcome, r.Reason, r.Seconds, r.Steps, r.Cost = outcome, reason, 0, 0, item.Cost{}
 	}
 }
 
 // Illustrate stores the artifacts of a finished item.
-func Illustrate(t *testing.T, store *Memory, r *manifest.Result, seed int) {
+func Illustrate(t *testing.T, store *Memory, r *item.Result, seed int) {
 	t.Helper()
 	r.Artifacts = make(map[string]string)
 	add := func(file string, data []byte) {
-		store.Files[manifest.ItemKey(r.Item.ID, file)] = data
+		store.Files[item.Key(r.Item.ID, file)] = data
 		r.Artifacts[file] = "not checked here"
 	}
 	const side = 128
 	if r.Item.Image != nil {
-		add(manifest.FileTruth, Scene(t, side, seed, 0))
+		add(item.FileTruth, Scene(t, side, seed, 0))
 	}
 	measured := side
 	if r.Item.Task == "super_resolution" {
 		measured = side / 4
 	}
-	add(manifest.FileMeasurement, Scene(t, measured, seed, 0.16))
-	add(manifest.FileRestored, Scene(t, side, seed, 0.03))
+	add(item.FileMeasurement, Scene(t, measured, seed, 0.16))
+	add(item.FileRestored, Scene(t, side, seed, 0.03))
 	trace, err := json.Marshal(Trace(100, seed))
 	Must(t, err)
-	add(manifest.FileTrace, trace)
+	add(item.FileTrace, trace)
 }
 
 // Scene is a picture of a disc on a gradient as PNG, with noise of the given strength on [0, 1].
@@ -253,8 +252,8 @@ func Scene(t *testing.T, side, seed int, noise float64) []byte {
 }
 
 // Trace has curves of a plausible shape; they are test data, no solver made them.
-func Trace(steps, seed int) manifest.Trace {
-	tr := manifest.Trace{}
+func Trace(steps, seed int) item.Trace {
+	tr := item.Trace{}
 	for k := range steps {
 		tr[item.CurveTimestep] = append(tr[item.CurveTimestep], float64(1000-1000*(k+1)/steps))
 	}
@@ -279,8 +278,8 @@ func Keys(m *Memory, prefix string) []string {
 }
 
 // Stream yields the results in the given order.
-func Stream(results []manifest.Result) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func Stream(results []item.Result) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		for _, r := range results {
 			if !yield(r, nil) {
 				return
@@ -291,13 +290,13 @@ func Stream(results []manifest.Result) iter.Seq2[manifest.Result, error] {
 
 // SweepResults has two photographs, Gaussian deblurring at three noise levels and super-resolution by 2 and 8, each with two step
 // sizes.
-func SweepResults(t *testing.T) []manifest.Result {
+func SweepResults(t *testing.T) []item.Result {
 	t.Helper()
-	var out []manifest.Result
+	var out []item.Result
 	add := func(task string, sigma float64, params map[string]float64, psnr float64) {
 		for i, name := range []string{"a", "b"} {
 			for g, solver := range []string{`{"steps":50,"gamma0":8}`, `{"steps":50,"gamma0":10}`} {
-				out = append(out, Result(t, task, "ddiff", name, 0, Scored(psnr+float64(i)+2*float64(g), 20, 0.5, 0), func(r *manifest.Result) {
+				out = append(out, Result(t, task, "ddiff", name, 0, Scored(psnr+float64(i)+2*float64(g), 20, 0.5, 0), func(r *item.Result) {
 					r.Item.Sigma, r.Item.Params, r.Item.Solver = sigma, params, json.RawMessage(solver)
 				}))
 			}
@@ -314,13 +313,13 @@ func SweepResults(t *testing.T) []manifest.Result {
 
 // TableResults are the results of the golden files: two methods, several runs, a task without baseline, failures, and
 // names that need natural order.
-func TableResults(t *testing.T) []manifest.Result {
+func TableResults(t *testing.T) []item.Result {
 	t.Helper()
-	noBaseline := func(r *manifest.Result) { delete(r.Metrics, "baseline_psnr") }
-	return []manifest.Result{
+	noBaseline := func(r *item.Result) { delete(r.Metrics, "baseline_psnr") }
+	return []item.Result{
 		Result(t, "hdr", "ddiff", "img10", 0, Scored(27.5, 21, 0.81, 0.0021)),
 		Result(t, "hdr", "ddiff", "img2", 0, Scored(26.25, 20, 0.79, 0.0019)),
-		Result(t, "hdr", "ddiff", "img3", 0, Ended(manifest.OutcomeFailed, "no such file")),
+		Result(t, "hdr", "ddiff", "img3", 0, Ended(item.OutcomeFailed, "no such file")),
 		Result(t, "gaussian_deblur", "ddiff-hqs", "img2", 0, Scored(22, 24, 0.61, 0.012)),
 		Result(t, "gaussian_deblur", "ddiff", "img2", 1, Scored(27, 24, 0.75, 0.0031)),
 		Result(t, "gaussian_deblur", "ddiff", "img2", 0, Scored(26, 24, 0.74, 0.0028)),
@@ -328,8 +327,8 @@ func TableResults(t *testing.T) []manifest.Result {
 		Result(t, "gaussian_deblur", "ddiff-hqs", "img10", 0, Scored(23, 23, 0.60, 0.010)),
 		Result(t, "phase_retrieval", "ddiff", "img2", 0, Scored(14, 0, 0.2, 0.2), noBaseline),
 		Result(t, "phase_retrieval", "ddiff", "img2", 1, Scored(30, 0, 0.83, 0.0001234567), noBaseline),
-		Result(t, "phase_retrieval", "ddiff", "img2", 2, Ended(manifest.OutcomeDead, "given up after 5 attempts")),
-		Result(t, "denoise,odd", "ddiff", "a \"quoted\" name", 0, func(r *manifest.Result) {
+		Result(t, "phase_retrieval", "ddiff", "img2", 2, Ended(item.OutcomeDead, "given up after 5 attempts")),
+		Result(t, "denoise,odd", "ddiff", "a \"quoted\" name", 0, func(r *item.Result) {
 			r.Metrics["psnr"] = math.Inf(1)
 			r.Metrics["residual"] = 1e-7
 		}),
@@ -355,6 +354,6 @@ func Contains(t *testing.T, text string, wants ...string) {
 }
 
 // Later adds a score that was computed after solving.
-func Later(id string, v float64) func(*manifest.Result) {
-	return func(r *manifest.Result) { r.Scores = append(r.Scores, manifest.Score{Metric: id, Value: &v}) }
+func Later(id string, v float64) func(*item.Result) {
+	return func(r *item.Result) { r.Scores = append(r.Scores, item.Score{Metric: id, Value: &v}) }
 }

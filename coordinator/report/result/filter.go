@@ -11,6 +11,7 @@ import (
 
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Filter selects results by their properties. The zero value selects all.
@@ -49,8 +50,8 @@ func ParseFilter(conditions []string) (*Filter, error) {
 
 // Select yields the results that match. Its last pair has an error that wraps [ErrFilter] if no result has one of the
 // properties.
-func (f *Filter) Select(results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func (f *Filter) Select(results iter.Seq2[item.Result, error]) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		read := false
 		for r, err := range results {
 			if err == nil {
@@ -66,14 +67,14 @@ func (f *Filter) Select(results iter.Seq2[manifest.Result, error]) iter.Seq2[man
 		}
 		for _, c := range f.conditions {
 			if read && !c.known {
-				yield(manifest.Result{}, fmt.Errorf("%w %s: no result has this property", ErrFilter, c.name))
+				yield(item.Result{}, fmt.Errorf("%w %s: no result has this property", ErrFilter, c.name))
 				return
 			}
 		}
 	}
 }
 
-func (f *Filter) match(r *manifest.Result) (bool, error) {
+func (f *Filter) match(r *item.Result) (bool, error) {
 	all := true
 	for _, c := range f.conditions {
 		value, known, err := property(r, c.name)
@@ -105,7 +106,7 @@ func (c *condition) equal(value, want string) bool {
 }
 
 // property returns a property of a result as text.
-func property(r *manifest.Result, name string) (value string, known bool, err error) {
+func property(r *item.Result, name string) (value string, known bool, err error) {
 	it := &r.Item
 	values := map[string]string{
 		"item": it.ID, "image": it.Name, "task": it.Task, "method": it.Method, "preset": it.Preset, "prior": it.Prior, "campaign": it.Campaign,

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -34,7 +34,7 @@ func (f Folder) Get(ctx context.Context, key string) ([]byte, error) {
 // Artifact returns a file of an item from the first output that has it with the digest of the result. Without one the
 // error wraps [ErrArtifact].
 func (f Folder) Artifact(ctx context.Context, id, file, digest string) ([]byte, error) {
-	key := manifest.ItemKey(id, file)
+	key := item.Key(id, file)
 	wrong := fmt.Errorf("%w: %s: no output has it", ErrArtifact, key)
 	for _, o := range f.Outputs {
 		data, err := o.Store.Get(ctx, key)
@@ -56,7 +56,7 @@ func (f Folder) Artifact(ctx context.Context, id, file, digest string) ([]byte, 
 func checkDigest(data []byte, digest string) error {
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:]); got != digest {
-		return fmt.Errorf("%w: it has the SHA-256 %.12s, %s says %.12s", ErrArtifact, got, manifest.FileResult, digest)
+		return fmt.Errorf("%w: it has the SHA-256 %.12s, %s says %.12s", ErrArtifact, got, item.FileResult, digest)
 	}
 	return nil
 }

@@ -52,8 +52,8 @@ func ParseIdentity(id string) (k identity, ok bool) {
 // Results yields every result of the outputs: the stored results of all campaigns, and the failed and dead items of
 // their reports that no campaign has restored since. An item in several outputs is yielded once. A result that cannot be
 // read ends the sequence with an error that names it. Results have the scores of all outputs.
-func Results(ctx context.Context, outputs []Output) iter.Seq2[manifest.Result, error] {
-	return WithScores(ctx, outputs, func(yield func(manifest.Result, error) bool) {
+func Results(ctx context.Context, outputs []Output) iter.Seq2[item.Result, error] {
+	return WithScores(ctx, outputs, func(yield func(item.Result, error) bool) {
 		seen := make(map[identity]struct{})
 		isNew := func(id string) bool {
 			k, ok := ParseIdentity(id)
@@ -77,19 +77,19 @@ func Results(ctx context.Context, outputs []Output) iter.Seq2[manifest.Result, e
 }
 
 // results yields the stored results. It returns false when the sequence has ended.
-func (o Output) results(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
+func (o Output) results(ctx context.Context, isNew func(id string) bool, yield func(item.Result, error) bool) bool {
 	fail := func(err error) bool {
-		yield(manifest.Result{}, fmt.Errorf("read %s: %w", o.Address, err))
+		yield(item.Result{}, fmt.Errorf("read %s: %w", o.Address, err))
 		return false
 	}
 	var ids []string
 	flush := func() bool {
-		found := make([]manifest.Result, len(ids))
+		found := make([]item.Result, len(ids))
 		group, inner := errgroup.WithContext(ctx)
 		group.SetLimit(ReadCalls)
 		for i, id := range ids {
 			group.Go(func() (err error) {
-				found[i], err = o.read(inner, manifest.ItemKey(id, manifest.FileResult), id)
+				found[i], err = o.read(inner, item.Key(id, item.FileResult), id)
 				return err
 			})
 		}
@@ -97,13 +97,13 @@ func (o Output) results(ctx context.Context, isNew func(id string) bool, yield f
 			return fail(err)
 		}
 		ids = ids[:0]
-		return !slices.ContainsFunc(found, func(r manifest.Result) bool { return !yield(r, nil) })
+		return !slices.ContainsFunc(found, func(r item.Result) bool { return !yield(r, nil) })
 	}
-	for info, err := range o.Store.List(ctx, manifest.ItemsFolder) {
+	for info, err := range o.Store.List(ctx, item.ItemsFolder) {
 		if err != nil {
 			return fail(err)
 		}
-		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
+		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, item.ItemsFolder), "/"+item.FileResult)
 		if ok && isNew(id) {
 			ids = append(ids, id)
 		}
@@ -114,20 +114,20 @@ func (o Output) results(ctx context.Context, isNew func(id string) bool, yield f
 	return flush()
 }
 
-func (o Output) read(ctx context.Context, key, id string) (manifest.Result, error) {
-	var r manifest.Result
+func (o Output) read(ctx context.Context, key, id string) (item.Result, error) {
+	var r item.Result
 	data, err := o.Store.Get(ctx, key)
 	if err != nil {
 		return r, err
 	}
 	r, err = item.DecodeResult(data)
-	if errors.Is(err, manifest.ErrNewer) {
+	if errors.Is(err, item.ErrNewer) {
 		return r, fmt.Errorf("%s: %w", key, err)
 	}
 	if err != nil {
 		return r, fmt.Errorf("%w: decode %s: %w; move the item's folder away and run its campaign again", ErrArtifact, key, err)
 	}
-	if r.Item.ID != id || r.Outcome != manifest.OutcomeDone {
+	if r.Item.ID != id || r.Outcome != item.OutcomeDone {
 		return r, fmt.Errorf("%w: %s is not the result of this item; move the item's folder away and run its campaign again", ErrArtifact, key)
 	}
 	return r, nil
@@ -167,19 +167,19 @@ func (o Output) lines(ctx context.Context, folder string) iter.Seq2[line, error]
 }
 
 // failures yields the items that the reports of the output's campaigns list as failed or dead.
-func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
+func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield func(item.Result, error) bool) bool {
 	for l, err := range o.lines(ctx, manifest.FailuresFolder) {
-		var r manifest.Result
+		var r item.Result
 		if err == nil {
 			if err = json.Unmarshal(l.text, &r); err != nil {
 				err = fmt.Errorf("%w: decode line %d of %s: %w; move the file away and run its campaign again", ErrArtifact, l.number, l.key, err)
 			}
 		}
 		if err != nil {
-			yield(manifest.Result{}, fmt.Errorf("read %s: %w", o.Address, err))
+			yield(item.Result{}, fmt.Errorf("read %s: %w", o.Address, err))
 			return false
 		}
-		if r.Outcome != manifest.OutcomeDone && isNew(r.Item.ID) && !yield(r, nil) {
+		if r.Outcome != item.OutcomeDone && isNew(r.Item.ID) && !yield(r, nil) {
 			return false
 		}
 	}

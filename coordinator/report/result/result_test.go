@@ -8,6 +8,7 @@ import (
 
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // The identity of an entry is the first half of its id, so that a shorter id, or one that is not hexadecimal, has none.
@@ -29,7 +30,7 @@ func TestScoreTable(t *testing.T) {
 	t.Parallel()
 	done := reporttest.Result(t, "hdr", "ddiff", "a", 0)
 	done.Item.ID = strings.Repeat("5a", 32)
-	done.Artifacts = map[string]string{manifest.FileTruth: "12", manifest.FileRestored: "34"}
+	done.Artifacts = map[string]string{item.FileTruth: "12", item.FileRestored: "34"}
 	pictures := manifest.ScoredPictures(&done)
 	other := strings.Repeat("00", 16)
 	store := reporttest.NewMemory()
@@ -44,16 +45,16 @@ func TestScoreTable(t *testing.T) {
 	table, err := readScores(t.Context(), []Output{{Store: store}})
 	reporttest.Must(t, err)
 	got := table.of(&done)
-	slices.SortFunc(got, func(a, b manifest.Score) int { return strings.Compare(a.Metric, b.Metric) })
+	slices.SortFunc(got, func(a, b item.Score) int { return strings.Compare(a.Metric, b.Metric) })
 	if len(got) != 2 || got[0].Metric != "lpips_vgg@1:aaaaaaaa" || got[0].Value == nil || *got[0].Value != 0.25 ||
 		got[1].Metric != "niqe@1" || got[1].Value != nil || got[0].Item != done.Item.ID {
 		t.Errorf("scores %+v", got)
 	}
 	failed := done
-	failed.Outcome = manifest.OutcomeFailed
+	failed.Outcome = item.OutcomeFailed
 	unpictured := done
 	unpictured.Artifacts = nil
-	for name, r := range map[string]manifest.Result{"failed": failed, "without pictures": unpictured} {
+	for name, r := range map[string]item.Result{"failed": failed, "without pictures": unpictured} {
 		if got := table.of(&r); len(got) > 0 {
 			t.Errorf("%s: scores %+v", name, got)
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // scoreKey identifies a score in memory.
@@ -75,7 +76,7 @@ func (t *scoreTable) metric(line []byte) (int, error) {
 
 // add adds the score of a line.
 func (t *scoreTable) add(metric int, line []byte) error {
-	var s manifest.Score
+	var s item.Score
 	if err := json.Unmarshal(line, &s); err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func checkMetricID(id string) error {
 }
 
 // keyOf returns the key of a result's scores, and false for a result without two pictures.
-func keyOf(r *manifest.Result) (key scoreKey, ok bool) {
+func keyOf(r *item.Result) (key scoreKey, ok bool) {
 	pictures := manifest.ScoredPictures(r)
 	if pictures == "" {
 		return key, false
@@ -110,16 +111,16 @@ func keyOf(r *manifest.Result) (key scoreKey, ok bool) {
 }
 
 // of returns the scores of a result, without a value where the metric does not apply.
-func (t *scoreTable) of(r *manifest.Result) []manifest.Score {
+func (t *scoreTable) of(r *item.Result) []item.Score {
 	key, ok := keyOf(r)
-	if !ok || r.Outcome != manifest.OutcomeDone {
+	if !ok || r.Outcome != item.OutcomeDone {
 		return nil
 	}
-	var out []manifest.Score
+	var out []item.Score
 	for i, metric := range t.metrics {
 		key.metric = i
 		if v, known := t.values[key]; known {
-			out = append(out, manifest.Score{Metric: metric, Item: r.Item.ID, Value: v})
+			out = append(out, item.Score{Metric: metric, Item: r.Item.ID, Value: v})
 		}
 	}
 	return out
@@ -127,11 +128,11 @@ func (t *scoreTable) of(r *manifest.Result) []manifest.Score {
 
 // WithScores adds to each result the scores of its pictures in the outputs. It holds all scores in memory, some 80 bytes
 // each. An error of reading them wraps [ErrScores].
-func WithScores(ctx context.Context, outputs []Output, results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func WithScores(ctx context.Context, outputs []Output, results iter.Seq2[item.Result, error]) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		table, err := readScores(ctx, outputs)
 		if err != nil {
-			yield(manifest.Result{}, err)
+			yield(item.Result{}, err)
 			return
 		}
 		for r, err := range results {

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -34,15 +34,15 @@ func ParseVersions(ids []string) (Versions, error) {
 
 // Select yields the results without scores of other versions of the pinned metrics. Its last pair has an error that wraps
 // [ErrVersions] if no result has a score of a pinned version.
-func (v Versions) Select(results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
+func (v Versions) Select(results iter.Seq2[item.Result, error]) iter.Seq2[item.Result, error] {
 	if len(v.pinned) == 0 {
 		return results
 	}
-	return func(yield func(manifest.Result, error) bool) {
+	return func(yield func(item.Result, error) bool) {
 		found := make(map[string]bool)
 		done := false
 		for r, err := range results {
-			if err == nil && r.Outcome == manifest.OutcomeDone {
+			if err == nil && r.Outcome == item.OutcomeDone {
 				done = true
 				v.apply(&r, found)
 			}
@@ -52,15 +52,15 @@ func (v Versions) Select(results iter.Seq2[manifest.Result, error]) iter.Seq2[ma
 		}
 		for _, name := range slices.Sorted(maps.Keys(v.pinned)) {
 			if done && !found[name] {
-				yield(manifest.Result{}, fmt.Errorf("%w: no result has a score of %s; compute it with ddiff score", ErrVersions, v.pinned[name]))
+				yield(item.Result{}, fmt.Errorf("%w: no result has a score of %s; compute it with ddiff score", ErrVersions, v.pinned[name]))
 				return
 			}
 		}
 	}
 }
 
-func (v Versions) apply(r *manifest.Result, found map[string]bool) {
-	r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s manifest.Score) bool {
+func (v Versions) apply(r *item.Result, found map[string]bool) {
+	r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s item.Score) bool {
 		name := metric.NameOf(s.Metric)
 		id, pinned := v.pinned[name]
 		if pinned && id == s.Metric && s.Value != nil {
@@ -80,10 +80,10 @@ func (v Versions) apply(r *manifest.Result, found map[string]bool) {
 }
 
 // OnlyScores drops the later scores of other metrics, on which a comparison of one metric does not depend; "" drops all.
-func OnlyScores(results iter.Seq2[manifest.Result, error], name string) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+func OnlyScores(results iter.Seq2[item.Result, error], name string) iter.Seq2[item.Result, error] {
+	return func(yield func(item.Result, error) bool) {
 		for r, err := range results {
-			r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s manifest.Score) bool { return metric.NameOf(s.Metric) != name })
+			r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s item.Score) bool { return metric.NameOf(s.Metric) != name })
 			if !yield(r, err) {
 				return
 			}

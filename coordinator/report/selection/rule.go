@@ -12,6 +12,7 @@ import (
 
 	"ddiff/coordinator/report/statistic"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -46,15 +47,15 @@ const OracleNote = "selected by comparing the runs with the ground truth: an upp
 // Scores are the figures of one measurement.
 type Scores struct {
 	// Metrics has the scores of the columns of tables.
-	manifest.Metrics
+	item.Metrics
 	// Seconds and Cost are NaN where undefined. Cost is by index in [CostNames].
 	Seconds float64
 	Cost    [CostKinds]float64
 }
 
 // ScoresOf returns the scores of a result.
-func ScoresOf(r *manifest.Result) Scores {
-	s := Scores{Metrics: make(manifest.Metrics, len(r.Metrics)), Seconds: r.Seconds, Cost: costOf(r.Cost)}
+func ScoresOf(r *item.Result) Scores {
+	s := Scores{Metrics: make(item.Metrics, len(r.Metrics)), Seconds: r.Seconds, Cost: costOf(r.Cost)}
 	for name, v := range r.Metrics {
 		if !math.IsInf(v, 0) {
 			s.Metrics[unique.Make(name).Value()] = v // results share the names
@@ -76,7 +77,7 @@ func (s *Scores) Gain() float64 { return s.PSNR() - s.Baseline() }
 // needs all of them, so its seconds and its cost are their sums. All scores of no run are undefined.
 func Combine(r Rule, runs []Scores) Scores {
 	if len(runs) == 0 {
-		return Scores{Seconds: math.NaN(), Cost: costOf(manifest.Cost{})}
+		return Scores{Seconds: math.NaN(), Cost: costOf(item.Cost{})}
 	}
 	if r == Mean {
 		return meanScores(runs)
@@ -136,7 +137,7 @@ func meanScores(runs []Scores) Scores {
 		}
 		return sum / n
 	}
-	out := Scores{Metrics: manifest.Metrics{}, Seconds: mean(func(s *Scores) float64 { return s.Seconds })}
+	out := Scores{Metrics: item.Metrics{}, Seconds: mean(func(s *Scores) float64 { return s.Seconds })}
 	for k := range out.Cost {
 		out.Cost[k] = mean(func(s *Scores) float64 { return s.Cost[k] })
 	}
@@ -148,17 +149,17 @@ func meanScores(runs []Scores) Scores {
 	return out
 }
 
-// CostKinds is the number of kinds of work in a [manifest.Cost].
+// CostKinds is the number of kinds of work in a [item.Cost].
 const CostKinds = 5
 
 // CostNames are the columns of results.csv and the keys of costs in summary.json.
 var CostNames = [CostKinds]string{"network", "network_backward", "operator", "autoencoder", "autoencoder_backward"}
 
 // costOf returns a cost as figures by the index in [CostNames], which are undefined for the unknown one.
-func costOf(c manifest.Cost) (out [CostKinds]float64) {
+func costOf(c item.Cost) (out [CostKinds]float64) {
 	for k, n := range []int{c.Network, c.NetworkBackward, c.Operator, c.Autoencoder, c.AutoencoderBackward} {
 		out[k] = float64(n)
-		if c == (manifest.Cost{}) {
+		if c == (item.Cost{}) {
 			out[k] = math.NaN()
 		}
 	}
@@ -166,10 +167,10 @@ func costOf(c manifest.Cost) (out [CostKinds]float64) {
 }
 
 // CombineResults combines the results of the runs of a measurement. ok is false if no run is done.
-func CombineResults(rule Rule, runs []manifest.Result) (s Scores, ok bool) {
+func CombineResults(rule Rule, runs []item.Result) (s Scores, ok bool) {
 	var done []Scores
 	for i := range runs {
-		if runs[i].Outcome == manifest.OutcomeDone {
+		if runs[i].Outcome == item.OutcomeDone {
 			done = append(done, ScoresOf(&runs[i]))
 		}
 	}

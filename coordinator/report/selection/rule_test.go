@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"ddiff/coordinator/report/reporttest"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 func TestParseRule(t *testing.T) {
@@ -21,7 +21,7 @@ func TestParseRule(t *testing.T) {
 
 func TestRuleCombine(t *testing.T) {
 	t.Parallel()
-	type m = manifest.Metrics
+	type m = item.Metrics
 	nan := math.NaN()
 	// Run 1 fits the measurement best, run 2 is closest to the truth.
 	runs := []Scores{
@@ -79,8 +79,8 @@ func TestRuleCombine(t *testing.T) {
 // TestCombineResults has three runs of a measurement, of which one has failed.
 func TestCombineResults(t *testing.T) {
 	t.Parallel()
-	runs := []manifest.Result{
-		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(manifest.OutcomeFailed, "no such file")),
+	runs := []item.Result{
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(item.OutcomeFailed, "no such file")),
 		reporttest.Result(t, "hdr", "ddiff", "a", 1, reporttest.Scored(25, 20, 0.75, 0.5)),
 		reporttest.Result(t, "hdr", "ddiff", "a", 2, reporttest.Scored(28, 20, 0.25, 0.25)),
 	}

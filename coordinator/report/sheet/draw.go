@@ -19,7 +19,7 @@ import (
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 )
 
@@ -156,7 +156,7 @@ func (d *drawing) row(ctx context.Context, y int, r Row) (lost []error, err erro
 
 // read reads the PNG of a picture.
 func read(ctx context.Context, p Picture) (image.Image, error) {
-	key := manifest.ItemKey(p.ID, p.File)
+	key := item.Key(p.ID, p.File)
 	data, err := p.Store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)

@@ -12,7 +12,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
@@ -41,13 +41,13 @@ func Keys(tasks []string, known operator.Set) []File {
 func Write(ctx context.Context, store result.Files, file File, done []*entry.Entry, items int) (lost []error, err error) {
 	s := &Sheet{Title: file.Label, Subtitle: sheetCounts(items, len(done))}
 	done = done[:min(MaxRows, len(done))]
-	truth := slices.ContainsFunc(done, func(e *entry.Entry) bool { return e.Has(manifest.FileTruth) })
+	truth := slices.ContainsFunc(done, func(e *entry.Entry) bool { return e.Has(item.FileTruth) })
 	for _, e := range done {
 		var pictures []Picture
 		if truth {
-			pictures = append(pictures, Of(store, e, manifest.FileTruth, "truth"))
+			pictures = append(pictures, Of(store, e, item.FileTruth, "truth"))
 		}
-		pictures = append(pictures, Of(store, e, manifest.FileMeasurement, "measurement"), Of(store, e, manifest.FileRestored, "restored"))
+		pictures = append(pictures, Of(store, e, item.FileMeasurement, "measurement"), Of(store, e, item.FileRestored, "restored"))
 		s.Rows = append(s.Rows, Row{Name: e.Name, Details: details(e), Items: [][]Picture{pictures}})
 	}
 	_, lost, err = s.Write(ctx, store, file.Key)

@@ -16,11 +16,11 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // sheetOf writes the sheet of a task and reads it back.
-func sheetOf(t *testing.T, store *reporttest.Memory, results []manifest.Result) (image.Image, []error) {
+func sheetOf(t *testing.T, store *reporttest.Memory, results []item.Result) (image.Image, []error) {
 	t.Helper()
 	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
@@ -60,23 +60,23 @@ func TestSheetDrawsPicturesInTheirCells(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
 	colors := map[string]color.RGBA{
-		manifest.FileTruth:       {200, 30, 30, 255},
-		manifest.FileMeasurement: {30, 200, 30, 255},
-		manifest.FileRestored:    {30, 30, 200, 255},
+		item.FileTruth:       {200, 30, 30, 255},
+		item.FileMeasurement: {30, 200, 30, 255},
+		item.FileRestored:    {30, 30, 200, 255},
 	}
 	r := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Scored(25, 20, 0.7, 0))
 	r.Artifacts = map[string]string{}
 	for file, c := range colors {
 		// The aspect ratio 2:1 must survive in the square cell.
-		store.Files[manifest.ItemKey(r.Item.ID, file)] = flat(t, 64, 32, c)
+		store.Files[item.Key(r.Item.ID, file)] = flat(t, 64, 32, c)
 		r.Artifacts[file] = ""
 	}
-	img, lost := sheetOf(t, store, []manifest.Result{r})
+	img, lost := sheetOf(t, store, []item.Result{r})
 	if len(lost) != 0 {
 		t.Fatal(lost)
 	}
 	top := margin + header
-	for i, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored} {
+	for i, file := range []string{item.FileTruth, item.FileMeasurement, item.FileRestored} {
 		x := margin + textWidth + i*(cell+gap) + cell/2
 		if got := img.At(x, top+cell/2); !near(got, colors[file]) {
 			t.Errorf("%s: centre of the cell is %v, want %v", file, got, colors[file])
@@ -92,10 +92,10 @@ func TestSheetWithoutTruthHasTwoColumns(t *testing.T) {
 	store := reporttest.NewMemory()
 	with := reporttest.Result(t, "hdr", "ddiff", "a.png", 0)
 	reporttest.Illustrate(t, store, &with, 1)
-	without := reporttest.Result(t, "hdr", "ddiff", "b.npy", 0, func(r *manifest.Result) { r.Item.Image = nil })
+	without := reporttest.Result(t, "hdr", "ddiff", "b.npy", 0, func(r *item.Result) { r.Item.Image = nil })
 	reporttest.Illustrate(t, store, &without, 2)
-	three, _ := sheetOf(t, store, []manifest.Result{with, without})
-	two, _ := sheetOf(t, store, []manifest.Result{without})
+	three, _ := sheetOf(t, store, []item.Result{with, without})
+	two, _ := sheetOf(t, store, []item.Result{without})
 	if d := three.Bounds().Dx() - two.Bounds().Dx(); d != cell+gap {
 		t.Errorf("a truth widens the sheet by %d pixels, want %d", d, cell+gap)
 	}
@@ -104,11 +104,11 @@ func TestSheetWithoutTruthHasTwoColumns(t *testing.T) {
 func TestSheetIsBounded(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	var results []manifest.Result
+	var results []item.Result
 	for i := range MaxRows + 6 {
 		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("%d.png", i), i)
-		r.Artifacts = map[string]string{manifest.FileRestored: ""}
-		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = flat(t, 8, 8, color.Black)
+		r.Artifacts = map[string]string{item.FileRestored: ""}
+		store.Files[item.Key(r.Item.ID, item.FileRestored)] = flat(t, 8, 8, color.Black)
 		results = append(results, r)
 	}
 	img, _ := sheetOf(t, store, results)
@@ -153,9 +153,9 @@ func TestSheetMarksUnreadablePictures(t *testing.T) {
 	store := reporttest.NewMemory()
 	r := reporttest.Result(t, "hdr", "ddiff", strings.Repeat("long name ", 20), 0)
 	reporttest.Illustrate(t, store, &r, 1)
-	delete(store.Files, manifest.ItemKey(r.Item.ID, manifest.FileTruth))
-	store.Files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = []byte("not a picture")
-	_, lost := sheetOf(t, store, []manifest.Result{r})
+	delete(store.Files, item.Key(r.Item.ID, item.FileTruth))
+	store.Files[item.Key(r.Item.ID, item.FileRestored)] = []byte("not a picture")
+	_, lost := sheetOf(t, store, []item.Result{r})
 	if len(lost) != 2 || !errors.Is(lost[0], fs.ErrNotExist) || !strings.Contains(lost[1].Error(), "restored.png") {
 		t.Errorf("lost = %v", lost)
 	}
@@ -163,8 +163,8 @@ func TestSheetMarksUnreadablePictures(t *testing.T) {
 
 func TestSheetWithoutFinishedItems(t *testing.T) {
 	t.Parallel()
-	img, lost := sheetOf(t, reporttest.NewMemory(), []manifest.Result{
-		reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended(manifest.OutcomeFailed, "x")),
+	img, lost := sheetOf(t, reporttest.NewMemory(), []item.Result{
+		reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended(item.OutcomeFailed, "x")),
 	})
 	if len(lost) != 0 || img.Bounds().Dy() != 2*margin+header {
 		t.Errorf("bounds %v, lost %v", img.Bounds(), lost)
@@ -181,8 +181,8 @@ func TestPictureOfTooManyPixels(t *testing.T) {
 	binary.BigEndian.PutUint32(data[20:], 60000)
 	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
 	store := reporttest.NewMemory()
-	store.Files[manifest.ItemKey("x", manifest.FileRestored)] = data
-	if _, err := read(t.Context(), Picture{Store: store, ID: "x", File: manifest.FileRestored}); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
+	store.Files[item.Key("x", item.FileRestored)] = data
+	if _, err := read(t.Context(), Picture{Store: store, ID: "x", File: item.FileRestored}); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
 		t.Errorf("error %v, want the limit", err)
 	}
 }

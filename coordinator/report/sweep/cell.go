@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // ShortPrior abbreviates the digest of a prior.
@@ -32,12 +33,12 @@ func (p Problem) NoiseText(sigma string) string {
 }
 
 // sizeOf is the size in a [Problem].
-func sizeOf(it *manifest.Item) string {
+func sizeOf(it *item.Item) string {
 	switch {
 	case it.Width == 0:
 		return ""
-	case it.Fit == manifest.FitPad:
-		return string(manifest.FitPad)
+	case it.Fit == item.FitPad:
+		return string(item.FitPad)
 	}
 	return strings.TrimSpace(Pixels(it.Width, it.Height) + " " + string(it.Fit))
 }
@@ -120,7 +121,7 @@ func (g Cell) MayBe(to Cell) bool {
 const noiseSetting = "noise_std="
 
 // CellOf returns the cell of an item.
-func CellOf(it *manifest.Item) (Cell, error) {
+func CellOf(it *item.Item) (Cell, error) {
 	all, err := Settings(it.Solver)
 	if err != nil {
 		return Cell{}, fmt.Errorf("read item %q: %w", it.Name, err)

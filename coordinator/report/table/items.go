@@ -18,7 +18,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
@@ -114,7 +114,7 @@ func itemColumns(c *entry.Columns) []itemColumn {
 }
 
 // WriteCSV writes the table results.csv of results in any order. Undefined figures are empty cells.
-func WriteCSV(w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
+func WriteCSV(w io.Writer, results iter.Seq2[item.Result, error], tasks operator.Set) error {
 	s, err := entry.Collect(results, tasks, "", false)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (c *itemColumn) csv(e *entry.Entry) string {
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
 // precision. Undefined figures are null.
-func WriteParquet(w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
+func WriteParquet(w io.Writer, results iter.Seq2[item.Result, error], tasks operator.Set) error {
 	s, err := entry.Collect(results, tasks, "", false)
 	if err != nil {
 		return err

@@ -9,13 +9,13 @@ import (
 
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestParquetEqualsCSV reads back what was written.
 func TestParquetEqualsCSV(t *testing.T) {
 	t.Parallel()
-	results := append(reporttest.SweepResults(t), reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Ended(manifest.OutcomeDead, "killed")))
+	results := append(reporttest.SweepResults(t), reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Ended(item.OutcomeDead, "killed")))
 	var file bytes.Buffer
 	reporttest.Must(t, WriteParquet(&file, reporttest.Stream(results), nil))
 	rows, err := parquet.Read[struct {

@@ -10,7 +10,7 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/table"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -41,7 +41,7 @@ func TestCSVGolden(t *testing.T) {
 func TestNothingIsBoldWithoutComparison(t *testing.T) {
 	t.Parallel()
 	score := reporttest.Scored(25, 20, 0.7, 0)
-	s := summaryOf(t, []manifest.Result{
+	s := summaryOf(t, []item.Result{
 		reporttest.Result(t, "hdr", "a", "1.png", 0, score),
 		reporttest.Result(t, "hdr", "b", "other.png", 0, score),
 	}, selection.First)
@@ -53,7 +53,7 @@ func TestNothingIsBoldWithoutComparison(t *testing.T) {
 func TestTableEscapes(t *testing.T) {
 	t.Parallel()
 	hostile := "x|<b>*_`&\\\x1b[2J\n#%${}~^"
-	s := summaryOf(t, []manifest.Result{
+	s := summaryOf(t, []item.Result{
 		reporttest.Result(t, hostile, hostile, "1.png", 0, reporttest.Scored(25, 20, 0.7, 0)),
 		reporttest.Result(t, hostile, "plain", "other.png", 0, reporttest.Scored(25, 20, 0.7, 0)),
 	}, selection.First)
@@ -93,8 +93,8 @@ func TestDecimalHasNoNegativeZero(t *testing.T) {
 // TestTableStatesFiguresOfFewerImages: one of three images has no truth, so that PSNR and SSIM are means of two.
 func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 	t.Parallel()
-	blind := func(r *manifest.Result) { r.Metrics = manifest.Metrics{"residual": 0.01} }
-	results := []manifest.Result{
+	blind := func(r *item.Result) { r.Metrics = item.Metrics{"residual": 0.01} }
+	results := []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0)), reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(22, 15, 0.5, 0)),
 	}
 	const note = "Means over fewer than n images"
@@ -114,17 +114,17 @@ func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 // TestNotesNameTheNoiseLevel: in a sweep over sigma, notes tell the rows of a task apart.
 func TestNotesNameTheNoiseLevel(t *testing.T) {
 	t.Parallel()
-	var results []manifest.Result
+	var results []item.Result
 	for _, sigma := range []float64{0.02, 0.1} {
-		at := func(r *manifest.Result) { r.Item.Sigma = sigma }
+		at := func(r *item.Result) { r.Item.Sigma = sigma }
 		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0), at), reporttest.Result(t, "hdr", "ddiff", "b", 0, at,
-			func(r *manifest.Result) { r.Metrics = manifest.Metrics{"residual": 0.01} }))
+			func(r *item.Result) { r.Metrics = item.Metrics{"residual": 0.01} }))
 	}
 	text := tableText(t, summaryOf(t, results, selection.First), table.FormatText)
 	reporttest.Contains(t, text, "hdr, σ 0.02, ddiff: baseline of 1, PSNR of 1", "hdr, σ 0.1, ddiff: baseline of 1, PSNR of 1")
 }
 
-func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
+func summaryOf(t *testing.T, results []item.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
 	reporttest.Must(t, err)
@@ -132,25 +132,25 @@ func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) agg
 }
 
 // costly gives a result a cost.
-func costly(c manifest.Cost) func(*manifest.Result) {
-	return func(r *manifest.Result) { r.Cost = c }
+func costly(c item.Cost) func(*item.Result) {
+	return func(r *item.Result) { r.Cost = c }
 }
 
 // The tables have the mean cost per image, of all runs where the rule chooses among them, and no column for what no row
 // knows or uses.
 func TestCostInTables(t *testing.T) {
 	t.Parallel()
-	network := manifest.Cost{Network: 100, Operator: 300}
-	latent := manifest.Cost{Network: 10, NetworkBackward: 10, Operator: 20, Autoencoder: 11, AutoencoderBackward: 10}
+	network := item.Cost{Network: 100, Operator: 300}
+	latent := item.Cost{Network: 10, NetworkBackward: 10, Operator: 20, Autoencoder: 11, AutoencoderBackward: 10}
 	score := reporttest.Scored(25, 20, 0.7, 0.001)
-	results := func(costs ...manifest.Cost) (out []manifest.Result) {
+	results := func(costs ...item.Cost) (out []item.Result) {
 		for i, c := range costs {
 			out = append(out, reporttest.Result(t, "hdr", "other", "a", i, score, costly(c)))
 		}
 		return out
 	}
 	for name, c := range map[string]struct {
-		results []manifest.Result
+		results []item.Result
 		rule    selection.Rule
 		columns string
 		cells   string
@@ -160,8 +160,8 @@ func TestCostInTables(t *testing.T) {
 		"first":   {results(network, network), selection.First, "network backward operator", "100 0 300"},
 		"mean":    {results(network, network), selection.Mean, "network backward operator", "100 0 300"},
 		"chosen":  {results(network, network), selection.BestPSNR, "network backward operator", "200 0 600"},
-		"unknown": {results(manifest.Cost{}), selection.First, "", ""},
-		"partly":  {results(network, manifest.Cost{}), selection.BestPSNR, "", ""},
+		"unknown": {results(item.Cost{}), selection.First, "", ""},
+		"partly":  {results(network, item.Cost{}), selection.BestPSNR, "", ""},
 	} {
 		s, err := aggregate.Summarize(reporttest.Stream(c.results), operator.Builtin(), c.rule, nil)
 		reporttest.Must(t, err)

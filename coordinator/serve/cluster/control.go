@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/serve"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 const (
@@ -202,7 +203,7 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 	case slices.Contains(r.Items, ""): // begins all ids
 		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: an item is empty; give an id or the beginning of an id, or outcomes for all items")
 	case len(r.Items) > 0:
-		command.Outcomes, command.Items = []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}, r.Items
+		command.Outcomes, command.Items = []item.Outcome{item.OutcomeFailed, item.OutcomeDead}, r.Items
 	case len(r.Outcomes) == 0:
 		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: no items selected; give outcomes, items or missing")
 	}

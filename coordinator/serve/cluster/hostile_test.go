@@ -20,6 +20,7 @@ import (
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/storage"
@@ -107,7 +108,7 @@ func TestHostileNames(t *testing.T) {
 	if a.status != 200 || strings.Contains(a.body, "<img") || a.header.Get("Set-Cookie") != "" || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%d %s %v", a.status, a.body, a.header)
 	}
-	must(t, f.store.Put(t.Context(), id+"/"+manifest.ItemKey(boardtest.ID(0), "page.html"), []byte("<script>alert(1)</script>")))
+	must(t, f.store.Put(t.Context(), id+"/"+item.Key(boardtest.ID(0), "page.html"), []byte("<script>alert(1)</script>")))
 	a = send(t, http.MethodGet, url+"/api/v1/campaigns/"+id+"/items/"+boardtest.ID(0)+"/files/page.html", "")
 	if a.header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "sandbox;") {
 		t.Errorf("a page of a worker: %v", a.header)

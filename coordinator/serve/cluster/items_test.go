@@ -44,7 +44,7 @@ func TestItems(t *testing.T) {
 		f.result(id, item, i)
 	}
 	f.fold(id, ids[:30])
-	f.outcome(id, ids[40], manifest.OutcomeDead, "worker ended")
+	f.outcome(id, ids[40], item.OutcomeDead, "worker ended")
 	items := client(t, f.serve(c, false), "")
 	list := func(q api.ItemQuery) api.Items {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestItems(t *testing.T) {
 		t.Errorf("%d items, %+v", all.Total, all.Items[29])
 	}
 	until(t, "a dead item", func() bool { return list(api.ItemQuery{State: api.StateDead}).Total == 1 })
-	f.outcome(id, ids[41], manifest.OutcomeFailed, "truncated file")
+	f.outcome(id, ids[41], item.OutcomeFailed, "truncated file")
 	until(t, "a failed item", func() bool { return list(api.ItemQuery{Reason: "truncated"}).Total == 1 })
 	must(t, ledger.StoreRound(t.Context(), f.store, id, ledger.Round{Round: 1, Items: ids[41:42]}))
 	until(t, "a retried item", func() bool { return list(api.ItemQuery{State: api.StateFailed}).Total == 0 })
@@ -143,7 +143,7 @@ func TestManyItems(t *testing.T) {
 	ids := f.windows(id, n, 4096)
 	f.fold(id, ids)
 	for i := range ids {
-		results.byKey[id+"/"+manifest.ItemKey(ids[i], manifest.FileResult)] = encoded(t, ids[i], i*7919%n) // in no order
+		results.byKey[id+"/"+item.Key(ids[i], item.FileResult)] = encoded(t, ids[i], i*7919%n) // in no order
 	}
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -144,7 +144,7 @@ func (f *fixture) windows(campaign string, n, size int) []string {
 			Schema: 1, Campaign: campaign, Number: begin / size, Item: begin, Items: min(size, n-begin), Last: begin+size >= n,
 		}}
 		for i := begin; i < min(begin+size, n); i++ {
-			it := manifest.Item{ID: boardtest.ID(i), Campaign: campaign, Index: i, Name: fmt.Sprintf("image%07d", i/2), Task: []string{"denoise", "hdr"}[i%2], Method: "ddiff", Solver: json.RawMessage(`{}`)}
+			it := item.Item{ID: boardtest.ID(i), Campaign: campaign, Index: i, Name: fmt.Sprintf("image%07d", i/2), Task: []string{"denoise", "hdr"}[i%2], Method: "ddiff", Solver: json.RawMessage(`{}`)}
 			ids = append(ids, it.ID)
 			w.Items = append(w.Items, it)
 		}
@@ -171,7 +171,7 @@ func (f *fixture) fold(campaign string, ids []string) {
 // result stores the result of item i in an output.
 func (f *fixture) result(output, id string, i int) {
 	f.t.Helper()
-	path := filepath.Join(f.dir, output, manifest.ItemKey(id, manifest.FileResult))
+	path := filepath.Join(f.dir, output, item.Key(id, item.FileResult))
 	must(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(f.t, os.WriteFile(path, encoded(f.t, id, i), 0o644)) // a store would sync each file
 }
@@ -180,11 +180,11 @@ func (f *fixture) result(output, id string, i int) {
 func encoded(t *testing.T, id string, i int) []byte {
 	t.Helper()
 	psnr := float64(i)
-	r := manifest.Result{
-		Schema: 1, Item: manifest.Item{ID: id}, Outcome: manifest.OutcomeDone, Worker: "gpu-1", Seconds: 2, Metrics: manifest.Metrics{"psnr": psnr},
+	r := item.Result{
+		Schema: 1, Item: item.Item{ID: id}, Outcome: item.OutcomeDone, Worker: "gpu-1", Seconds: 2, Metrics: item.Metrics{"psnr": psnr},
 	}
 	if i%10 == 0 {
-		r.Warnings = []manifest.Warning{{Code: item.WarnWorse, Text: "worse"}}
+		r.Warnings = []item.Warning{{Code: item.WarnWorse, Text: "worse"}}
 	}
 	data, err := item.EncodeResult(&r)
 	must(t, err)
@@ -192,11 +192,11 @@ func encoded(t *testing.T, id string, i int) []byte {
 }
 
 // outcome publishes an outcome, as a worker does.
-func (f *fixture) outcome(campaign, id string, o manifest.Outcome, reason string) {
+func (f *fixture) outcome(campaign, id string, o item.Outcome, reason string) {
 	f.t.Helper()
 	q, err := queue.Open(f.t.Context(), f.nc, queue.Config{Campaign: campaign})
 	must(f.t, err)
-	data, err := json.Marshal(manifest.Event{Outcome: o, Reason: reason})
+	data, err := json.Marshal(item.Event{Outcome: o, Reason: reason})
 	must(f.t, err)
 	must(f.t, q.PublishResult(f.t.Context(), id, 0, data))
 }

@@ -23,6 +23,7 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -155,12 +156,12 @@ func (v *view) settleListed(ctx context.Context, l *ledger.Ledger) error {
 	if err != nil || !c.Phase.Ended() || l.Open() == 0 {
 		return err
 	}
-	for info, err := range v.results.List(ctx, manifest.ItemsFolder) {
+	for info, err := range v.results.List(ctx, item.ItemsFolder) {
 		if err != nil {
 			return fmt.Errorf("list results: %w", err)
 		}
-		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/")
-		if file == manifest.FileResult && l.Has(id) {
+		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, item.ItemsFolder), "/")
+		if file == item.FileResult && l.Has(id) {
 			l.Settle(id, c.Round, ledger.Done, "")
 		}
 	}
@@ -210,7 +211,7 @@ func (v *view) settle(ctx context.Context, l *ledger.Ledger, outcomes <-chan out
 			if o.err != nil {
 				return o.err
 			}
-			var e manifest.Event
+			var e item.Event
 			if o.ID == manifest.IDPreflight || o.ID == manifest.IDFault || json.Unmarshal(o.Payload, &e) != nil {
 				continue
 			}
@@ -274,7 +275,7 @@ func (v *view) readWindows(ctx context.Context, l *ledger.Ledger, from int) (int
 			l.Add(f.Item.ID)
 			l.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
 		}
-		slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
+		slices.SortFunc(items, func(a, b item.Item) int { return a.Index - b.Index })
 		v.mu.Lock()
 		isNew := from == len(v.starts)
 		if isNew {
@@ -321,11 +322,11 @@ func (v *view) enterResults(ctx context.Context, ids []string) error {
 	group.SetLimit(resultReads)
 	for _, id := range ids {
 		group.Go(func() error {
-			data, err := v.results.Get(inner, manifest.ItemKey(id, manifest.FileResult))
+			data, err := v.results.Get(inner, item.Key(id, item.FileResult))
 			if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrCorrupt) {
 				return err
 			}
-			var r manifest.Result
+			var r item.Result
 			if err == nil && json.Unmarshal(data, &r) == nil && r.Item.ID == id {
 				v.table.SetResult(&r)
 			} else if known, ok := v.table.Find(id); ok && v.table.Item(known).State == api.StateDone {
@@ -397,7 +398,7 @@ func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
 }
 
 // item returns an item of the manifest.
-func (v *view) item(ctx context.Context, id string) (row api.Item, it manifest.Item, err error) {
+func (v *view) item(ctx context.Context, id string) (row api.Item, it item.Item, err error) {
 	index, ok := v.table.Find(id)
 	if !ok {
 		return row, it, api.NewError(api.ErrNotFound, fmt.Sprintf("campaign %s has no item %s", v.id, id))

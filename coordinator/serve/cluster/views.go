@@ -12,6 +12,7 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -125,7 +126,7 @@ func (c *Cluster) Throughput(ctx context.Context, id string) (api.Throughput, er
 }
 
 // Item returns an item with its result and its files.
-func (c *Cluster) Item(ctx context.Context, id, item string) (out api.ItemDetail, err error) {
+func (c *Cluster) Item(ctx context.Context, id, it string) (out api.ItemDetail, err error) {
 	v, err := c.views.get(ctx, id)
 	if err != nil {
 		return out, err
@@ -133,21 +134,21 @@ func (c *Cluster) Item(ctx context.Context, id, item string) (out api.ItemDetail
 	if err := v.await(ctx); err != nil {
 		return out, err
 	}
-	if err := v.enterResults(ctx, []string{item}); err != nil {
+	if err := v.enterResults(ctx, []string{it}); err != nil {
 		return out, err
 	}
-	if out.Item, out.Settings, err = v.item(ctx, item); err != nil {
+	if out.Item, out.Settings, err = v.item(ctx, it); err != nil {
 		return out, err
 	}
 	out.Files = []api.File{}
-	folder := manifest.ItemKey(item, "")
+	folder := item.Key(it, "")
 	for info, err := range v.results.List(ctx, folder) {
 		if err != nil {
-			return out, fmt.Errorf("list the files of item %s: %w", item, err)
+			return out, fmt.Errorf("list the files of item %s: %w", it, err)
 		}
 		out.Files = append(out.Files, api.File{Name: info.Key[len(folder):], Bytes: info.Size})
 	}
-	data, err := v.results.Get(ctx, manifest.ItemKey(item, manifest.FileResult))
+	data, err := v.results.Get(ctx, item.Key(it, item.FileResult))
 	if errors.Is(err, storage.ErrNotFound) {
 		return out, nil
 	}

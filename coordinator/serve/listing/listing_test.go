@@ -14,18 +14,17 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/serve/listing"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
 // result has a PSNR, or none for NaN.
-func result(id string, psnr float64, codes ...string) *manifest.Result {
-	r := &manifest.Result{Item: manifest.Item{ID: id}, Worker: "gpu-1", Seconds: 2}
+func result(id string, psnr float64, codes ...string) *item.Result {
+	r := &item.Result{Item: item.Item{ID: id}, Worker: "gpu-1", Seconds: 2}
 	if !math.IsNaN(psnr) {
-		r.Metrics = manifest.Metrics{"psnr": psnr}
+		r.Metrics = item.Metrics{"psnr": psnr}
 	}
 	for _, code := range codes {
-		r.Warnings = append(r.Warnings, manifest.Warning{Code: code})
+		r.Warnings = append(r.Warnings, item.Warning{Code: code})
 	}
 	return r
 }
@@ -34,9 +33,9 @@ func result(id string, psnr float64, codes ...string) *manifest.Result {
 func filled(n int) *listing.Table {
 	random := rand.New(rand.NewPCG(1, 2))
 	t := listing.New()
-	var items []manifest.Item
+	var items []item.Item
 	for i := range n {
-		items = append(items, manifest.Item{ID: boardtest.ID(i), Name: fmt.Sprintf("image %03d", random.IntN(n/3)), Task: []string{"hdr", "denoise"}[i%2], Method: "ddiff"})
+		items = append(items, item.Item{ID: boardtest.ID(i), Name: fmt.Sprintf("image %03d", random.IntN(n/3)), Task: []string{"hdr", "denoise"}[i%2], Method: "ddiff"})
 	}
 	t.Add(items[:n/2])
 	t.Add(items[n/2:])
@@ -122,7 +121,7 @@ func TestOrders(t *testing.T) {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	table := listing.New()
-	table.Add([]manifest.Item{{ID: boardtest.ID(0), Name: "a"}, {ID: boardtest.ID(1), Name: "b"}, {ID: boardtest.ID(0), Name: "again"}})
+	table.Add([]item.Item{{ID: boardtest.ID(0), Name: "a"}, {ID: boardtest.ID(1), Name: "b"}, {ID: boardtest.ID(0), Name: "again"}})
 	counts := func(done, read, unread int) {
 		t.Helper()
 		page, err := table.Query(api.ItemQuery{Limit: 10})
@@ -160,9 +159,9 @@ func TestCounts(t *testing.T) {
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	table := listing.New()
-	var items []manifest.Item
+	var items []item.Item
 	for i := range 40 {
-		items = append(items, manifest.Item{ID: boardtest.ID(i), Name: fmt.Sprintf("100%% [%d].*", i), Task: "hdr", Method: "dps"})
+		items = append(items, item.Item{ID: boardtest.ID(i), Name: fmt.Sprintf("100%% [%d].*", i), Task: "hdr", Method: "dps"})
 	}
 	table.Add(items)
 	for i := range items {
@@ -210,9 +209,9 @@ func TestThroughput(t *testing.T) {
 	if got := table.Throughput(); len(got.Items) != 0 {
 		t.Errorf("without results: %+v", got)
 	}
-	var items []manifest.Item
+	var items []item.Item
 	for i := range 101 {
-		items = append(items, manifest.Item{ID: boardtest.ID(i), Name: "a"})
+		items = append(items, item.Item{ID: boardtest.ID(i), Name: "a"})
 	}
 	table.Add(items)
 	begin := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)

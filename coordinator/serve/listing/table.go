@@ -12,7 +12,7 @@ import (
 	"unique"
 
 	"ddiff/api"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -66,7 +66,7 @@ func (t *Table) Len() int {
 }
 
 // Add adds the next items of the manifest. An item with the id of an earlier one has its state.
-func (t *Table) Add(items []manifest.Item) {
+func (t *Table) Add(items []item.Item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rows = slices.Grow(t.rows, len(items))
@@ -142,7 +142,7 @@ func (t *Table) count(r *row, n int) {
 }
 
 // SetResult enters the result of a done item.
-func (t *Table) SetResult(res *manifest.Result) {
+func (t *Table) SetResult(res *item.Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var warnings []string

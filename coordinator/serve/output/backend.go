@@ -17,6 +17,7 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -131,20 +132,20 @@ func (b *Backend) Throughput(_ context.Context, id string) (api.Throughput, erro
 }
 
 // Item returns an item with its result and its files.
-func (b *Backend) Item(ctx context.Context, id, item string) (api.ItemDetail, error) {
+func (b *Backend) Item(ctx context.Context, id, it string) (api.ItemDetail, error) {
 	c, err := b.campaign(id)
 	if err != nil {
 		return api.ItemDetail{}, err
 	}
-	r, row, stored, err := c.result(ctx, item)
+	r, row, stored, err := c.result(ctx, it)
 	if err != nil {
 		return api.ItemDetail{}, err
 	}
 	detail := api.ItemDetail{Item: row, Settings: r.Item, Result: stored, Files: []api.File{}}
-	folder := manifest.ItemKey(item, "")
+	folder := item.Key(it, "")
 	for info, err := range c.output.Store.List(ctx, folder) {
 		if err != nil {
-			return api.ItemDetail{}, fmt.Errorf("list the files of item %s: %w", item, err)
+			return api.ItemDetail{}, fmt.Errorf("list the files of item %s: %w", it, err)
 		}
 		detail.Files = append(detail.Files, api.File{Name: strings.TrimPrefix(info.Key, folder), Bytes: info.Size})
 	}
@@ -255,7 +256,7 @@ func (n newResults) Get(ctx context.Context, key string) ([]byte, error) {
 func (n newResults) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		for info, err := range n.store.List(ctx, prefix) {
-			id, isResult := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
+			id, isResult := strings.CutSuffix(strings.TrimPrefix(info.Key, item.ItemsFolder), "/"+item.FileResult)
 			if err == nil && isResult && n.known(id) {
 				continue
 			}

@@ -12,18 +12,19 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // put stores a result.
-func put(t *testing.T, store *reporttest.Memory, r manifest.Result) manifest.Result {
+func put(t *testing.T, store *reporttest.Memory, r item.Result) item.Result {
 	t.Helper()
 	data, err := json.Marshal(r)
 	reporttest.Must(t, err)
-	store.Files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
+	store.Files[item.Key(r.Item.ID, item.FileResult)] = data
 	return r
 }
 
-func done(t *testing.T, name string, psnr float64) manifest.Result {
+func done(t *testing.T, name string, psnr float64) item.Result {
 	t.Helper()
 	r := reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(psnr, 18, 0.5, 0.01))
 	r.Finished = time.Now().UTC()
@@ -35,7 +36,7 @@ func TestBackend(t *testing.T) {
 	store := reporttest.NewMemory()
 	a, b := put(t, store, done(t, "a.png", 20)), put(t, store, done(t, "b.png", 25))
 	dead := done(t, "c.png", 0)
-	dead.Outcome, dead.Reason, dead.Attempt = manifest.OutcomeDead, "worker ended twice", 3
+	dead.Outcome, dead.Reason, dead.Attempt = item.OutcomeDead, "worker ended twice", 3
 	line, err := json.Marshal(dead)
 	reporttest.Must(t, err)
 	store.Files[manifest.FailuresFolder+"campaign/0000.jsonl"] = append(line, '\n')
@@ -58,7 +59,7 @@ func TestBackend(t *testing.T) {
 	}
 	detail, err := backend.Item(t.Context(), "my-photos", a.Item.ID)
 	reporttest.Must(t, err)
-	if detail.Settings.Name != "a.png" || len(detail.Result) == 0 || len(detail.Files) != 1 || detail.Files[0].Name != manifest.FileResult {
+	if detail.Settings.Name != "a.png" || len(detail.Result) == 0 || len(detail.Files) != 1 || detail.Files[0].Name != item.FileResult {
 		t.Errorf("item %+v", detail)
 	}
 	logs, err := backend.Logs(t.Context(), "my-photos", dead.Item.ID)

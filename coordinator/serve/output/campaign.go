@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/serve/listing"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // campaign is one output as a campaign.
@@ -28,9 +29,9 @@ type campaign struct {
 
 	mu      sync.Mutex
 	version uint64
-	states  map[string]manifest.Outcome // by the item's id
-	lost    map[string]manifest.Result  // items that failed or are dead
-	counts  manifest.Counts             // Items is that of a run in progress
+	states  map[string]item.Outcome // by the item's id
+	lost    map[string]item.Result  // items that failed or are dead
+	counts  manifest.Counts         // Items is that of a run in progress
 	record  manifest.Campaign
 	problem string
 	recent  []time.Time // when the last items settled
@@ -41,7 +42,7 @@ type campaign struct {
 func newCampaign(id string, o result.Output, announce func()) *campaign {
 	return &campaign{
 		id: id, output: o, announce: announce, table: listing.New(), read: true,
-		states: make(map[string]manifest.Outcome), lost: make(map[string]manifest.Result),
+		states: make(map[string]item.Outcome), lost: make(map[string]item.Result),
 		record: manifest.Campaign{ID: id, Spec: manifest.Spec{Name: id}, Output: redact.Address(o.Address), Wanted: manifest.WantRun, Phase: manifest.PhaseFinished},
 	}
 }
@@ -59,9 +60,9 @@ func (c *campaign) refresh(ctx context.Context) error {
 	known := func(id string) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.states[id] == manifest.OutcomeDone
+		return c.states[id] == item.OutcomeDone
 	}
-	var found []manifest.Result
+	var found []item.Result
 	for r, err := range result.Results(ctx, []result.Output{{Address: c.output.Address, Store: newResults{c.output.Store, known}}}) {
 		if err != nil {
 			return err
@@ -69,7 +70,7 @@ func (c *campaign) refresh(ctx context.Context) error {
 		r.Log = nil // it is read again with the item
 		found = append(found, r)
 	}
-	slices.SortFunc(found, func(a, b manifest.Result) int {
+	slices.SortFunc(found, func(a, b item.Result) int {
 		return cmp.Or(cmp.Compare(a.Item.Index, b.Item.Index), cmp.Compare(a.Item.ID, b.Item.ID))
 	})
 	news := false
@@ -87,22 +88,22 @@ func (c *campaign) refresh(ctx context.Context) error {
 }
 
 // add enters a result and reports whether it is new.
-func (c *campaign) add(r manifest.Result) bool {
+func (c *campaign) add(r item.Result) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, known := c.states[r.Item.ID]
-	if known && (before == r.Outcome || before == manifest.OutcomeDone) { // a list of failures is older than a result
+	if known && (before == r.Outcome || before == item.OutcomeDone) { // a list of failures is older than a result
 		return false
 	}
 	if !known {
-		c.table.Add([]manifest.Item{r.Item})
+		c.table.Add([]item.Item{r.Item})
 	} else {
 		c.count(before, -1)
 	}
 	c.count(r.Outcome, 1)
 	c.states[r.Item.ID] = r.Outcome
 	delete(c.lost, r.Item.ID)
-	if r.Outcome == manifest.OutcomeDone {
+	if r.Outcome == item.OutcomeDone {
 		c.table.SetResult(&r)
 	} else {
 		c.table.SetState(r.Item.ID, api.State(r.Outcome), r.Reason)
@@ -119,13 +120,13 @@ func (c *campaign) add(r manifest.Result) bool {
 	return true
 }
 
-func (c *campaign) count(o manifest.Outcome, n int) {
+func (c *campaign) count(o item.Outcome, n int) {
 	switch o {
-	case manifest.OutcomeDone:
+	case item.OutcomeDone:
 		c.counts.Done += n
-	case manifest.OutcomeFailed:
+	case item.OutcomeFailed:
 		c.counts.Failed += n
-	case manifest.OutcomeDead:
+	case item.OutcomeDead:
 		c.counts.Dead += n
 	}
 }
@@ -178,7 +179,7 @@ func (c *campaign) status() manifest.CampaignStatus {
 }
 
 // result reads the result of an item. stored is its file, if the item is done.
-func (c *campaign) result(ctx context.Context, id string) (r manifest.Result, row api.Item, stored []byte, err error) {
+func (c *campaign) result(ctx context.Context, id string) (r item.Result, row api.Item, stored []byte, err error) {
 	index, ok := c.table.Find(id)
 	if !ok {
 		return r, row, nil, api.NewError(api.ErrNotFound, c.id+" has no item "+id)
@@ -190,7 +191,7 @@ func (c *campaign) result(ctx context.Context, id string) (r manifest.Result, ro
 	if ok {
 		return lost, row, nil, nil
 	}
-	stored, err = c.output.Store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
+	stored, err = c.output.Store.Get(ctx, item.Key(id, item.FileResult))
 	if err == nil {
 		err = json.Unmarshal(stored, &r)
 	}
@@ -228,7 +229,7 @@ func (l *Live) Entered(items int, complete bool) {
 }
 
 // Settled reports an item in its final state.
-func (l *Live) Settled(r manifest.Result) {
+func (l *Live) Settled(r item.Result) {
 	c := l.campaign
 	if !c.add(r) {
 		return

@@ -16,6 +16,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 )
 
@@ -136,7 +137,7 @@ func (m *MeasurementFlags) set(flags *pflag.FlagSet, s *manifest.Spec) error {
 		if err1 != nil || err2 != nil {
 			return fmt.Errorf("--measurement-range: %q is not LOW,HIGH, as in 0,255", m.values)
 		}
-		s.Dataset.MeasurementRange = &manifest.ValueRange{a, b}
+		s.Dataset.MeasurementRange = &item.ValueRange{a, b}
 		s.Override("dataset.measurement_range", "--measurement-range")
 	}
 	for _, f := range []struct {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Small images are solved in larger batches, unless a number is stated; images of their own size may be large.
@@ -11,10 +12,10 @@ func TestBatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		size          int
-		fit           manifest.Fit
+		fit           item.Fit
 		stated        int
 		items, pixels int
-	}{{64, manifest.FitCenterCrop, 0, 16, 65536}, {65, manifest.FitCenterCrop, 0, 4, 0}, {64, manifest.FitPad, 0, 4, 0}, {64, manifest.FitCenterCrop, 3, 3, 0}} {
+	}{{64, item.FitCenterCrop, 0, 16, 65536}, {65, item.FitCenterCrop, 0, 4, 0}, {64, item.FitPad, 0, 4, 0}, {64, item.FitCenterCrop, 3, 3, 0}} {
 		items, pixels := batch(&manifest.Spec{Dataset: manifest.Dataset{Size: c.size, Fit: c.fit}, Batch: c.stated})
 		if items != c.items || pixels != c.pixels {
 			t.Errorf("%+v: %d images, %d pixels", c, items, pixels)

@@ -31,6 +31,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -194,8 +195,8 @@ type Campaign struct {
 	Machine
 	Spec    *manifest.Spec
 	Rows    shard.Rows
-	Keep    func(it *manifest.Item) bool   // nil: all
-	Settled func(res manifest.Result)      // sees each item in its final state; nil: nobody
+	Keep    func(it *item.Item) bool       // nil: all
+	Settled func(res item.Result)          // sees each item in its final state; nil: nobody
 	Read    func(items int, complete bool) // sees how many items the dataset has so far; nil: nobody
 	queue   *embeddedQueue
 	scratch storage.Store
@@ -210,7 +211,7 @@ func batch(s *manifest.Spec) (items, pixels int) {
 	switch d := s.Dataset; {
 	case s.Batch > 0:
 		return s.Batch, 0
-	case d.Fit != manifest.FitPad && d.Size <= smallSide:
+	case d.Fit != item.FitPad && d.Size <= smallSide:
 		return smallImages, smallImages * smallSide * smallSide
 	}
 	return gpuworker.DefaultBatch, 0
@@ -221,7 +222,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.Spec, Prior: e.Prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.Store,
 		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Skipped: e.Show.skipped, Catalogue: e.catalogue,
-		Finished: func(res manifest.Result, found bool) {
+		Finished: func(res item.Result, found bool) {
 			e.Show.Finished(res, found)
 			if e.Settled != nil {
 				e.Settled(res)

@@ -11,7 +11,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Progress reports a run: a status line on a terminal, else plain lines; or one JSON object per finished item. Each
@@ -149,13 +149,13 @@ func (p *Progress) line() string {
 }
 
 // Finished reports an item that reached its final state. Found reports whether an earlier run restored it.
-func (p *Progress) Finished(r manifest.Result, found bool) {
+func (p *Progress) Finished(r item.Result, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case found:
 		p.found++
-	case r.Attempt == 0 && r.Outcome == manifest.OutcomeFailed:
+	case r.Attempt == 0 && r.Outcome == item.OutcomeFailed:
 		p.refused++
 	default:
 		p.ended++
@@ -165,7 +165,7 @@ func (p *Progress) Finished(r manifest.Result, found bool) {
 		_ = json.NewEncoder(p.out).Encode(r)
 		return
 	}
-	if r.Outcome != manifest.OutcomeDone {
+	if r.Outcome != item.OutcomeDone {
 		p.clear()
 		fmt.Fprintln(p.err, p.style.Red(string(r.Outcome)+":"), cli.ItemLine(r))
 	}
@@ -175,7 +175,7 @@ func (p *Progress) Finished(r manifest.Result, found bool) {
 }
 
 // Warn reports the warnings of a result, the first of all results.
-func (p *Progress) Warn(label string, warnings []manifest.Warning) {
+func (p *Progress) Warn(label string, warnings []item.Warning) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.warn(label, warnings)
@@ -192,7 +192,7 @@ func (p *Progress) Say(line string) {
 }
 
 // warn is Warn; p.mu is locked.
-func (p *Progress) warn(label string, warnings []manifest.Warning) {
+func (p *Progress) warn(label string, warnings []item.Warning) {
 	for _, w := range warnings {
 		if p.warned++; p.warned > warningLines || p.quiet {
 			break

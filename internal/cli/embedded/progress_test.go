@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"ddiff/internal/cli/campaign"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // a result in a final state.
-func ending(outcome manifest.Outcome, attempt int) manifest.Result {
-	return manifest.Result{Outcome: outcome, Attempt: attempt, Reason: "the reason", Item: manifest.Item{Name: "cat", Task: "hdr"}}
+func ending(outcome item.Outcome, attempt int) item.Result {
+	return item.Result{Outcome: outcome, Attempt: attempt, Reason: "the reason", Item: item.Item{Name: "cat", Task: "hdr"}}
 }
 
 // While the dataset is being read, the status line shows the number of rows.
@@ -22,13 +22,13 @@ func TestStatusLineWhileReading(t *testing.T) {
 	var out strings.Builder
 	p := NewProgress(campaign.Options{}, &out, &out)
 	p.Entered(20, 400, false)
-	p.Finished(ending(manifest.OutcomeDone, 1), true)
-	p.Finished(ending(manifest.OutcomeDone, 1), false)
+	p.Finished(ending(item.OutcomeDone, 1), true)
+	p.Finished(ending(item.OutcomeDone, 1), false)
 	if got, want := p.line(), "reading the dataset: 20 items  1 of 20 found  1 restored"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.skipped("notes.md")
-	p.Finished(ending(manifest.OutcomeFailed, 0), false)
+	p.Finished(ending(item.OutcomeFailed, 0), false)
 	p.Entered(30, 600, true)
 	want := "failed: cat (hdr): the reason\nskipped 1 hidden or non-image files of the dataset\n30 items, 1 of them are done, 28 to do\n"
 	if out.String() != want {
@@ -47,7 +47,7 @@ func TestStatusLineOnTerminal(t *testing.T) {
 		p.Entered(3, 30, true)
 		p.Stepped(10)
 		time.Sleep(statusEvery + time.Millisecond)
-		p.Finished(ending(manifest.OutcomeDead, 3), false)
+		p.Finished(ending(item.OutcomeDead, 3), false)
 		p.Stop()
 		p.Stop()
 		text := out.String()
@@ -96,7 +96,7 @@ func TestQuietProgress(t *testing.T) {
 	p := NewProgress(campaign.Options{Quiet: true}, &out, &errs)
 	p.Begin()
 	p.Entered(1, 10, true)
-	p.Finished(ending(manifest.OutcomeFailed, 1), false)
+	p.Finished(ending(item.OutcomeFailed, 1), false)
 	p.Stop()
 	if out.String() != "" || errs.String() != "failed: cat (hdr): the reason\n" {
 		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())

@@ -33,6 +33,7 @@ import (
 	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // namesFolder is the folder of an output directory that has the restored images under readable names.
@@ -85,8 +86,8 @@ func readReported(dir string, yield func(Row) bool) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", report.KeyCSV, err)
 	}
-	item, image, outcome := slices.Index(header, "item"), slices.Index(header, "image"), slices.Index(header, "outcome")
-	if item < 0 || image < 0 || outcome < 0 {
+	it, image, outcome := slices.Index(header, "item"), slices.Index(header, "image"), slices.Index(header, "outcome")
+	if it < 0 || image < 0 || outcome < 0 {
 		return fmt.Errorf("read %s: want the columns item, image and outcome", report.KeyCSV)
 	}
 	for {
@@ -97,7 +98,7 @@ func readReported(dir string, yield func(Row) bool) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
 		}
-		if row[outcome] == string(manifest.OutcomeDone) && !yield(Row{row[item], row[image]}) {
+		if row[outcome] == string(item.OutcomeDone) && !yield(Row{row[it], row[image]}) {
 			return nil
 		}
 	}
@@ -184,16 +185,16 @@ func (n *names) read(row Row) (it restoredItem, ok bool) {
 	if row.ID == "" || !filepath.IsLocal(row.ID) {
 		return it, false // a row that failed before it had an identity
 	}
-	folder, err := regular.OpenFolder(n.root, path.Dir(manifest.ItemKey(row.ID, manifest.FileResult)))
+	folder, err := regular.OpenFolder(n.root, path.Dir(item.Key(row.ID, item.FileResult)))
 	if err != nil {
 		return it, false
 	}
 	defer folder.Close() // nothing was written
-	if _, err := folder.Lstat(manifest.FileRestored); err != nil {
+	if _, err := folder.Lstat(item.FileRestored); err != nil {
 		return it, false
 	}
-	data, err := regular.ReadIn(folder, manifest.FileResult, manifest.MaxFileBytes)
-	var r manifest.Result
+	data, err := regular.ReadIn(folder, item.FileResult, manifest.MaxFileBytes)
+	var r item.Result
 	if err != nil || json.Unmarshal(data, &r) != nil {
 		return it, false
 	}
@@ -224,7 +225,7 @@ func (n *names) add(it restoredItem) error {
 
 // link makes name a link to the restored image of an item.
 func (n *names) link(name, id string) error {
-	target := filepath.Join("..", filepath.FromSlash(manifest.ItemKey(id, manifest.FileRestored)))
+	target := filepath.Join("..", filepath.FromSlash(item.Key(id, item.FileRestored)))
 	if now, err := n.folder.Readlink(name); err == nil && now == target {
 		return nil
 	}

@@ -16,12 +16,13 @@ import (
 
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // item is an item of one task and method.
-func item(n int, name string, change ...func(*manifest.Item)) manifest.Item {
-	it := manifest.Item{
-		ID: id(n), Name: name, Task: "hdr", Params: map[string]float64{"scale": 2}, Sigma: 0.05, Width: 64, Height: 64, Fit: manifest.FitCenterCrop,
+func newItem(n int, name string, change ...func(*item.Item)) item.Item {
+	it := item.Item{
+		ID: id(n), Name: name, Task: "hdr", Params: map[string]float64{"scale": 2}, Sigma: 0.05, Width: 64, Height: 64, Fit: item.FitCenterCrop,
 		Method: "ddiff", Prior: strings.Repeat("ab", 32), Solver: json.RawMessage(`{"steps":3,"gamma0":8}`),
 	}
 	for _, c := range change {
@@ -31,7 +32,7 @@ func item(n int, name string, change ...func(*manifest.Item)) manifest.Item {
 }
 
 // rows are the rows of items.
-func rows(items ...manifest.Item) iter.Seq2[Row, error] {
+func rows(items ...item.Item) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, it := range items {
 			if !yield(Row{ID: it.ID}, nil) {
@@ -42,15 +43,15 @@ func rows(items ...manifest.Item) iter.Seq2[Row, error] {
 }
 
 // linked restores items, writes their names, and returns name -> item.
-func linked(t *testing.T, dir string, items ...manifest.Item) map[string]string {
+func linked(t *testing.T, dir string, items ...item.Item) map[string]string {
 	t.Helper()
 	for _, it := range items {
-		data, err := json.Marshal(manifest.Result{Item: it, Outcome: manifest.OutcomeDone})
+		data, err := json.Marshal(item.Result{Item: it, Outcome: item.OutcomeDone})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, data := range map[string][]byte{manifest.FileRestored: []byte(it.ID), manifest.FileResult: data} {
-			path := filepath.Join(dir, filepath.FromSlash(manifest.ItemKey(it.ID, name)))
+		for name, data := range map[string][]byte{item.FileRestored: []byte(it.ID), item.FileResult: data} {
+			path := filepath.Join(dir, filepath.FromSlash(item.Key(it.ID, name)))
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644)); err != nil {
 				t.Fatal(err)
 			}
@@ -90,9 +91,9 @@ func TestNamesAreSafeAndUnique(t *testing.T) {
 		strings.Repeat("漢", 100), strings.Repeat("漢", 100) + "!", "bad\xffutf8", "a/b",
 		"é", "e\u0301", "\u017f", "S", `a"b<c>d|e?f*g`,
 	}
-	var items []manifest.Item
+	var items []item.Item
 	for i, name := range names {
-		items = append(items, item(i, name))
+		items = append(items, newItem(i, name))
 	}
 	dir := t.TempDir()
 	found := linked(t, dir, items...)
@@ -126,7 +127,7 @@ func TestNamesAreSafeAndUnique(t *testing.T) {
 // An item without a restored image gets no name, and a link to a removed item goes.
 func TestNamesOfMissingItems(t *testing.T) {
 	dir := t.TempDir()
-	cat := item(1, "cat")
+	cat := newItem(1, "cat")
 	linked(t, dir, cat)
 	if err := os.RemoveAll(filepath.Join(dir, "items")); err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ func TestNamesOfMissingItems(t *testing.T) {
 // TestAttackNamesFolder: a link in the place of the folder of names leads nowhere, and is a warning.
 func TestAttackNamesFolder(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
-	it := item(1, "a")
+	it := newItem(1, "a")
 	linked(t, dir, it)
 	folder := filepath.Join(dir, namesFolder)
 	own := filepath.Join(elsewhere, "own.png")
@@ -186,17 +187,17 @@ func TestReportedItems(t *testing.T) {
 
 // TestNamesOfSweep: names contain what varies and nothing else, in any order of the items.
 func TestNamesOfSweep(t *testing.T) {
-	var sweep []manifest.Item
+	var sweep []item.Item
 	for _, sigma := range []float64{0.02, 0.05} {
 		for _, steps := range []string{"3", "5"} {
 			for run := range 2 {
-				sweep = append(sweep, item(len(sweep), "coffee", func(it *manifest.Item) {
+				sweep = append(sweep, newItem(len(sweep), "coffee", func(it *item.Item) {
 					it.Sigma, it.Solver, it.Run = sigma, json.RawMessage(`{"steps":`+steps+`,"gamma0":8}`), run
 				}))
 			}
 		}
 	}
-	super := item(len(sweep), "coffee", func(it *manifest.Item) { it.Task, it.Params = "super_resolution", map[string]float64{"factor": 2} })
+	super := newItem(len(sweep), "coffee", func(it *item.Item) { it.Task, it.Params = "super_resolution", map[string]float64{"factor": 2} })
 	found := linked(t, t.TempDir(), append(sweep, super)...)
 	for name, want := range map[string]string{
 		"coffee.hdr.sigma=0.02.steps=3.run0.png":      id(0),
@@ -212,34 +213,34 @@ func TestNamesOfSweep(t *testing.T) {
 		t.Errorf("%d names for 9 items: %q", len(found), found)
 	}
 	slices.Reverse(sweep)
-	if again := linked(t, t.TempDir(), append([]manifest.Item{super}, sweep...)...); !maps.Equal(again, found) {
+	if again := linked(t, t.TempDir(), append([]item.Item{super}, sweep...)...); !maps.Equal(again, found) {
 		t.Errorf("in reverse order: %q, want %q", again, found)
 	}
 
 	// Every property that varies alone.
-	for want, change := range map[string]func(*manifest.Item){
-		"coffee.hdr.scale=4.png":        func(it *manifest.Item) { it.Params = map[string]float64{"scale": 4} },
-		"coffee.hdr.32x32.resize.png":   func(it *manifest.Item) { it.Width, it.Height, it.Fit = 32, 32, manifest.FitResize },
-		"coffee.hdr.prior=cdcdcdcd.png": func(it *manifest.Item) { it.Prior = strings.Repeat("cd", 32) },
-		"coffee.hdr.diffpir.png":        func(it *manifest.Item) { it.Method, it.Solver = "diffpir", json.RawMessage(`{"steps":3,"rate":1}`) },
-		"coffee.hdr.t0=1.png":           func(it *manifest.Item) { it.Solver = json.RawMessage(`{"steps":3,"gamma0":8,"t0":1}`) },
-		"coffee.hdr.seed=9.png":         func(it *manifest.Item) { it.Seed = 9 },
-		"coffee.inpaint_box.png":        func(it *manifest.Item) { it.Task, it.Params = "inpaint_box", nil },
+	for want, change := range map[string]func(*item.Item){
+		"coffee.hdr.scale=4.png":        func(it *item.Item) { it.Params = map[string]float64{"scale": 4} },
+		"coffee.hdr.32x32.resize.png":   func(it *item.Item) { it.Width, it.Height, it.Fit = 32, 32, item.FitResize },
+		"coffee.hdr.prior=cdcdcdcd.png": func(it *item.Item) { it.Prior = strings.Repeat("cd", 32) },
+		"coffee.hdr.diffpir.png":        func(it *item.Item) { it.Method, it.Solver = "diffpir", json.RawMessage(`{"steps":3,"rate":1}`) },
+		"coffee.hdr.t0=1.png":           func(it *item.Item) { it.Solver = json.RawMessage(`{"steps":3,"gamma0":8,"t0":1}`) },
+		"coffee.hdr.seed=9.png":         func(it *item.Item) { it.Seed = 9 },
+		"coffee.inpaint_box.png":        func(it *item.Item) { it.Task, it.Params = "inpaint_box", nil },
 	} {
-		found := linked(t, t.TempDir(), item(0, "coffee"), item(1, "coffee", change))
+		found := linked(t, t.TempDir(), newItem(0, "coffee"), newItem(1, "coffee", change))
 		if found[want] != id(1) || len(found) != 2 {
 			t.Errorf("%q, want %q", found, want)
 		}
 	}
 
 	// Long lists are cut, and stay different.
-	long := func(v float64) func(*manifest.Item) {
-		return func(it *manifest.Item) {
+	long := func(v float64) func(*item.Item) {
+		return func(it *item.Item) {
 			it.Params = map[string]float64{strings.Repeat("parameter", 30): 1, "second": v}
 		}
 	}
-	found = linked(t, t.TempDir(), item(0, strings.Repeat("x", 300), long(1)), item(1, strings.Repeat("x", 300), long(2), func(it *manifest.Item) { it.Run = 1 }),
-		item(2, strings.Repeat("x", 300), func(it *manifest.Item) { it.Params = map[string]float64{strings.Repeat("other", 40): 3} }))
+	found = linked(t, t.TempDir(), newItem(0, strings.Repeat("x", 300), long(1)), newItem(1, strings.Repeat("x", 300), long(2), func(it *item.Item) { it.Run = 1 }),
+		newItem(2, strings.Repeat("x", 300), func(it *item.Item) { it.Params = map[string]float64{strings.Repeat("other", 40): 3} }))
 	for name := range found {
 		if len(name) > 255 {
 			t.Errorf("%d bytes: %s", len(name), name)
