@@ -27,7 +27,7 @@ func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err erro
 	s := r.rec.Spec
 	campaign := report.Campaign{
 		Name: s.Name, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Seed: s.Seed, Select: s.Select, Tasks: r.models.catalogue.Operators, LeaveOut: true,
+		Seed: s.Seed, Planned: r.ledger.Items(), Select: s.Select, Tasks: r.models.catalogue.Operators, LeaveOut: true,
 	}
 	outputs := []result.Output{{Address: s.Output, Store: r.results}}
 	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, r.models.catalogue.Methods); err != nil {

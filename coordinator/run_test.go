@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	summary, err := r.Close(t.Context())
 	must(t, err)
 	r.wantCounts(counts)
-	if summary.Items != 8 || summary.Done != 4 || summary.Failed != 3 || summary.Dead != 1 {
+	if summary.Items != 8 || summary.Planned != 8 || summary.Done != 4 || summary.Failed != 3 || summary.Dead != 1 {
 		t.Errorf("summary %+v", summary)
 	}
 	for _, name := range []string{"results.csv", "summary.json", "index.html"} {

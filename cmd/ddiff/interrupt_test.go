@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -50,6 +51,9 @@ func TestInterrupt(t *testing.T) {
 			wantMessage(t, e, "stored a checkpoint", "step=")
 			if !strings.Contains(e.stdout, "done=0 failed=0 dead=0 pending=2 out="+out) {
 				t.Errorf("the counts are missing\n%v", e)
+			}
+			if summary, err := os.ReadFile(filepath.Join(out, "summary.json")); err != nil || !bytes.Contains(summary, []byte(`"planned": 2,`)) {
+				t.Errorf("the report does not say how many items were planned: %v\n%s", err, summary)
 			}
 			kept := checkpoints(t, out)
 			if len(kept) < c.kept {

@@ -30,11 +30,13 @@ type Summary struct {
 	// Oracle reports that the rule used the ground truth.
 	Oracle bool `json:"oracle"`
 
-	// Items is the size of the manifest: Done + Failed + Dead.
-	Items  int `json:"items"`
-	Done   int `json:"done"`
-	Failed int `json:"failed"`
-	Dead   int `json:"dead"`
+	// Planned is the number of items that the campaign has, and Items of those with an outcome: Done + Failed + Dead. An
+	// interrupted campaign has fewer outcomes than planned items.
+	Planned int `json:"planned"`
+	Items   int `json:"items"`
+	Done    int `json:"done"`
+	Failed  int `json:"failed"`
+	Dead    int `json:"dead"`
 
 	// MetricIDs are the versions of the scores, by metric.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
@@ -167,6 +169,7 @@ func newSummary(cells []*cell, rule selection.Rule) Summary {
 		s.Dead += c.row.Dead
 	}
 	s.Done = s.Items - s.Failed - s.Dead
+	s.Planned = s.Items
 	s.Varying = vary(s.Rows)
 	for i, c := range cells {
 		c.row = s.Rows[i]
@@ -174,6 +177,9 @@ func newSummary(cells []*cell, rule selection.Rule) Summary {
 	s.Comparisons = compare(cells, s.Varying)
 	return s
 }
+
+// Missing is the number of planned items without an outcome.
+func (s Summary) Missing() int { return s.Planned - s.Items }
 
 // ResolvedRow returns a row with known parameters and settings, or nil.
 func (s Summary) ResolvedRow() *Row {

@@ -14,6 +14,8 @@ type Campaign struct {
 	Prior        string
 	PriorLicence string
 	Seed         uint64
+	// Planned is the number of items that the campaign has. Default: those with an outcome.
+	Planned int
 	// Outputs are the addresses of the outputs of a report over several campaigns, whose settings differ; empty for the
 	// report of one campaign.
 	Outputs []string

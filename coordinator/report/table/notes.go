@@ -41,6 +41,13 @@ func notes(s aggregate.Summary) []string {
 	}
 	out = append(out, fmt.Sprintf("Runs: %s (%s). ±95%%: half-width of the confidence interval of the mean PSNR; n images, each one cluster.",
 		s.Rule.Sentence(), s.Rule))
+	if s.Missing() > 0 {
+		out = append(out, fmt.Sprintf("%d of %d planned items have no outcome yet. A rerun of the campaign restores them.", s.Missing(), s.Planned))
+	}
+	most := mostImages(s.Rows)
+	if slices.ContainsFunc(s.Rows, func(r aggregate.Row) bool { return r.Images < most[r.Problem] }) {
+		out = append(out, strings.TrimSpace(fewer)+" Fewer images than another row of the same problem: compare the paired differences, not the means.")
+	}
 	if s.Failed+s.Dead > 0 {
 		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
 			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))

@@ -18,6 +18,9 @@ import (
 // Suspect marks a row of which at least half of the items have warnings.
 const Suspect = " †"
 
+// fewer marks a row with fewer images than another row of its problem.
+const fewer = " ‡"
+
 // labelColumn is a column of text.
 type labelColumn struct {
 	heading string
@@ -114,6 +117,7 @@ func Of(s aggregate.Summary, missing string) Table {
 	for _, c := range figures {
 		t.Head = append(t.Head, c.heading)
 	}
+	most := mostImages(s.Rows)
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		var line []Cell
@@ -121,6 +125,9 @@ func Of(s aggregate.Summary, missing string) Table {
 			cell := Cell{Text: cmp.Or(c.of(r), missing)}
 			if c.heading == "method" && r.Suspect() {
 				cell.Text += Suspect
+			}
+			if c.heading == "method" && r.Images < most[r.Problem] {
+				cell.Text += fewer
 			}
 			line = append(line, cell)
 		}
@@ -144,6 +151,15 @@ func Of(s aggregate.Summary, missing string) Table {
 	}
 	t.markBest(s, figures)
 	return t
+}
+
+// mostImages is the largest number of images of a row, by problem.
+func mostImages(rows []aggregate.Row) map[sweep.Problem]int {
+	most := make(map[sweep.Problem]int)
+	for i := range rows {
+		most[rows[i].Problem] = max(most[rows[i].Problem], rows[i].Images)
+	}
+	return most
 }
 
 // markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM and the

@@ -111,6 +111,23 @@ func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 	}
 }
 
+// An interrupted campaign says how much of it is missing, and marks the rows with fewer images than others of their problem.
+func TestTableOfAnInterruptedCampaign(t *testing.T) {
+	t.Parallel()
+	results := []item.Result{
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0)), reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(22, 15, 0.5, 0)),
+		reporttest.Result(t, "hdr", "dps", "a", 0, reporttest.Scored(19, 15, 0.5, 0)),
+	}
+	s := summaryOf(t, results, selection.First)
+	s.Planned = 8
+	reporttest.Contains(t, tableText(t, s, table.FormatMarkdown), "5 of 8 planned items have no outcome yet.", "| dps ‡ | 1 |", "| ddiff | 2 |", "‡ Fewer images")
+	reporttest.Contains(t, tableText(t, s, table.FormatLaTeX), `dps \textdaggerdbl{} & 1 &`)
+	whole := tableText(t, summaryOf(t, append(results, reporttest.Result(t, "hdr", "dps", "b", 0, reporttest.Scored(19, 15, 0.5, 0))), selection.First), table.FormatText)
+	if strings.Contains(whole, "‡") || strings.Contains(whole, "planned") {
+		t.Errorf("a complete campaign has the marks of an interrupted one:\n%s", whole)
+	}
+}
+
 // TestNotesNameTheNoiseLevel: in a sweep over sigma, notes tell the rows of a task apart.
 func TestNotesNameTheNoiseLevel(t *testing.T) {
 	t.Parallel()

@@ -210,7 +210,7 @@ func escapeLaTeX(s string) string {
 	return strings.NewReplacer(
 		`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`,
 		`&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`,
-		`†`, `\textdagger{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
+		`†`, `\textdagger{}`, `‡`, `\textdaggerdbl{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
 	).Replace(sweep.Printable(s))
 }
 
