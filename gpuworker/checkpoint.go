@@ -18,8 +18,8 @@ import (
 type checkpoint struct {
 	State  solver.State
 	Curves solver.Curves
-	// Precision is the short name of that of the steps so far.
-	Precision string
+	// Precision is that of the steps so far.
+	Precision parameter.Precision
 	// Seconds are the item's share of the solver time of the steps so far.
 	Seconds float64
 }
@@ -71,8 +71,8 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	if !solver.Fits(run, c.State, c.Curves) {
 		return nil, errors.New("the checkpoint belongs to another problem")
 	}
-	if now := t.assigned.Engine.Build(t.Plan).Precision; c.Precision != "" && c.Precision != now.Short() {
-		return nil, fmt.Errorf("its steps were computed in %s, this worker computes in %s", parameter.PrecisionOf(c.Precision), now)
+	if now := t.assigned.Engine.Build(t.Plan).Precision; c.Precision != "" && c.Precision != now {
+		return nil, fmt.Errorf("its steps were computed in %s, this worker computes in %s", c.Precision, now)
 	}
 	return &c, nil
 }
@@ -86,7 +86,7 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 		if states[i].Step == 0 {
 			continue
 		}
-		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.Plan).Precision.Short(), t.spent() + seconds}.encode(t.Item.ID)
+		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.Plan).Precision, t.spent() + seconds}.encode(t.Item.ID)
 		if err == nil {
 			err = t.assigned.Store.Put(a.Ctx, checkpointKey(t.Item.ID), data)
 		}

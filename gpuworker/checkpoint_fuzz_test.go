@@ -14,7 +14,7 @@ import (
 func FuzzCheckpoint(f *testing.F) {
 	for _, c := range []checkpoint{
 		{},
-		{State: solver.State{Step: 2, Tensors: []solver.Tensor{{Name: "x", Data: []float32{1, 2}}}}, Precision: "bf16", Seconds: 0.5},
+		{State: solver.State{Step: 2, Tensors: []solver.Tensor{{Name: "x", Data: []float32{1, 2}}}}, Precision: "bfloat16", Seconds: 0.5},
 		{Curves: solver.Curves{Time: []int{1, 2}, Curves: []solver.Curve{{Name: "residual", Values: []float64{0.5}}}}},
 	} {
 		data, err := c.encode("own")

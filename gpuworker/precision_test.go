@@ -63,7 +63,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 	plain := start(t, cfg)
 	for _, name := range []string{"any", "full"} {
 		for _, r := range results(t, queues[name], n) {
-			if r.Outcome != item.OutcomeDone || r.Runtime.Precision != "fp32" || r.Worker != "plain" {
+			if r.Outcome != item.OutcomeDone || r.Runtime.Precision != "float32" || r.Worker != "plain" {
 				t.Errorf("item %s of campaign %s: %s by %s in %q: %s", r.Item.Name, name, r.Outcome, r.Worker, r.Runtime.Precision, r.Reason)
 			}
 		}
@@ -86,7 +86,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 
 	able := start(t, c.able("able", "", manifest.PrecisionFloat32, manifest.PrecisionFloat16))
 	for _, r := range results(t, queues["half"], n) {
-		if r.Outcome != item.OutcomeDone || r.Runtime.Precision != "fp16" || r.Worker != "able" {
+		if r.Outcome != item.OutcomeDone || r.Runtime.Precision != "float16" || r.Worker != "able" {
 			t.Errorf("item %s of campaign half: %s by %s in %q: %s", r.Item.Name, r.Outcome, r.Worker, r.Runtime.Precision, r.Reason)
 		}
 	}
@@ -96,7 +96,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 	}
 	it := all["half"][0]
 	passport, err := passport.Read(get(t, prefixed(t, c.store, "out/half"), it.ID, item.FileRestored))
-	if err != nil || passport.Runtime.Precision != "fp16" || passport.Item.Precision != manifest.PrecisionFloat16 {
+	if err != nil || passport.Runtime.Precision != "float16" || passport.Item.Precision != manifest.PrecisionFloat16 {
 		t.Errorf("passport of %q, item of %q, %v", passport.Runtime.Precision, passport.Item.Precision, err)
 	}
 }
@@ -114,7 +114,7 @@ func TestPrecisionOverWorkersDefault(t *testing.T) {
 		c.submit(id, func(r *manifest.Campaign) { r.Prior, r.Spec.Precision = p, precision })
 	}
 	w := start(t, c.able("half", onnxruntime.FP16, manifest.PrecisionFloat32, manifest.PrecisionFloat16))
-	for precision, want := range map[manifest.Precision]string{"": "fp16", "float32": "fp32", "float16": "fp16"} {
+	for precision, want := range map[manifest.Precision]manifest.Precision{"": "float16", "float32": "float32", "float16": "float16"} {
 		for _, r := range results(t, queues[precision], 2) {
 			if r.Outcome != item.OutcomeDone || r.Runtime.Precision != want || r.Item.Precision != precision {
 				t.Errorf("item of %q: %s in %q, want %q", precision, r.Outcome, r.Runtime.Precision, want)
@@ -153,8 +153,8 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 			w = start(t, cfg)
 			results(t, q, 1)
 			w.stop(t)
-			if r := wantStored(t, s, all[0].ID); made != c.want || r.Runtime.Precision != c.precision.Short() {
-				t.Errorf("%d steps in %s, want %d in %s", made, r.Runtime.Precision, c.want, c.precision.Short())
+			if r := wantStored(t, s, all[0].ID); made != c.want || r.Runtime.Precision != c.precision {
+				t.Errorf("%d steps in %s, want %d in %s", made, r.Runtime.Precision, c.want, c.precision)
 			}
 		})
 	}

@@ -55,7 +55,7 @@ def main() -> int:
     p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that train together (default: number of cores)")
     p.add_argument("--size", choices=SIZES, default="small", help="small (default), or base with four times the weights and 64 crops of 128x128 per iteration, for a GPU")
     p.add_argument("--device", default="cpu", help="device of PyTorch: cpu (default) or cuda, with one process")
-    p.add_argument("--fp32", action="store_true", help="do not use bfloat16, for processors without it")
+    p.add_argument("--float32", action="store_true", help="do not use bfloat16, for processors without it")
     p.add_argument("--export-only", action="store_true", help="export the checkpoint and exit")
     args = p.parse_args()
     torch.set_num_threads(args.threads)
@@ -63,7 +63,7 @@ def main() -> int:
     try:
         args.out.mkdir(parents=True, exist_ok=True)
         continued = {"rate": 8e-4, "warmup": 150, "decay_from": 0.3, "late_from": 0.5} if args.start else {}
-        config = replace(SIZES[args.size], seed=args.seed, half=not args.fp32, **continued)
+        config = replace(SIZES[args.size], seed=args.seed, half=not args.float32, **continued)
         gpu = args.device != "cpu"
         wanted = photographs.PHOTOGRAPHS + (photographs.MORE if args.size == "base" else ())
         args.processes = 1 if gpu else args.processes

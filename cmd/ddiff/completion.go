@@ -42,7 +42,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"select":     func() []string { return strings.Split(cli.Words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },
 		"device":     onnxruntime.Providers,
-		"precision":  fixed("fp32", "bf16", "fp16"),
+		"precision":  fixed("float32", "bfloat16", "float16"),
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
 		"priority":   func() []string { return strings.Split(cli.Words(manifest.Priorities()), ", ") },

@@ -38,7 +38,7 @@ func TestCompletion(t *testing.T) {
 		{"run --select m", "mean min_misfit ."},
 		{"run --precision ", "float32 bfloat16 float16 auto"},
 		{"submit --precision ", "float32 bfloat16 float16"},
-		{"worker --precision ", "fp32 bf16 fp16"},
+		{"worker --precision ", "float32 bfloat16 float16"},
 		{"pull --task hd", "hdr ."},
 		{"run --prior ", "onnx tar ."}, // endings of files; shells offer folders, too
 		{"replay --prior x", "onnx tar ."},

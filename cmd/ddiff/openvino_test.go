@@ -94,7 +94,7 @@ func TestRunOnOpenVINO(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	wantCode(t, withOpenVINO(t, env, "--device", "openvino", "--precision", "float32", "--out", out), 0)
 	r := resultOf(t, out)
-	if r.Runtime.Provider != onnxruntime.ProviderOpenVINO || r.Runtime.Precision != "fp32" {
+	if r.Runtime.Provider != onnxruntime.ProviderOpenVINO || r.Runtime.Precision != "float32" {
 		t.Errorf("runtime %+v", r.Runtime)
 	}
 	for key, want := range map[string]string{
@@ -121,7 +121,7 @@ func TestAutoPrecisionBesideOpenVINO(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	e := withOpenVINO(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "auto", "--method", "dps", "--out", out)
 	wantCode(t, e, 0)
-	if r := resultOf(t, out); r.Item.Precision != manifest.PrecisionFloat32 || r.Runtime.Precision != "fp32" {
+	if r := resultOf(t, out); r.Item.Precision != manifest.PrecisionFloat32 || r.Runtime.Precision != "float32" {
 		t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
 	}
 	e = withOpenVINO(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "bfloat16", "--method", "ddiff,dps", "--out", filepath.Join(t.TempDir(), "out"))

@@ -13,10 +13,10 @@ import (
 // A run in another precision has results of its own in the same output, which verify and replay.
 func TestPrecisionOfRun(t *testing.T) {
 	t.Parallel()
-	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--device", "cpu", "--precision", "fp16")
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--device", "cpu", "--precision", "float16")
 	again := ddiff(t, "run", photograph("coffee"), "--task", "hdr", "--size", "32", "--steps", "4", "--device", "cpu", "--precision", "float32", "--out", out, "--quiet")
 	wantCode(t, again, 0)
-	used := map[manifest.Precision]string{"float16": "fp16", "float32": "fp32"}
+	used := map[manifest.Precision]manifest.Precision{"float16": "float16", "float32": "float32"}
 	for id, r := range wantItems(t, out, 2) {
 		if want, ok := used[r.Item.Precision]; !ok || r.Runtime.Precision != want {
 			t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
@@ -54,7 +54,7 @@ func TestAutoPrecisionOfRun(t *testing.T) {
 		wantMessage(t, e, "note: precision auto is float32 on cpu")
 	}
 	for _, r := range wantItems(t, out, 1) {
-		if r.Item.Precision != "float32" || r.Runtime.Precision != "fp32" {
+		if r.Item.Precision != "float32" || r.Runtime.Precision != "float32" {
 			t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
 		}
 	}
@@ -101,11 +101,11 @@ func TestFloat32BesideFloat16(t *testing.T) {
 		photo, out))
 	wantCode(t, ddiff(t, "run", file, "--device", "cpu", "--threads", "1"), 0)
 	for _, r := range wantItems(t, out, 2) {
-		want, used := manifest.PrecisionFloat16, "fp16"
+		want := manifest.PrecisionFloat16
 		if r.Item.Task == "phase_retrieval" {
-			want, used = manifest.PrecisionFloat32, "fp32"
+			want = manifest.PrecisionFloat32
 		}
-		if r.Item.Precision != want || r.Runtime.Precision != used {
+		if r.Item.Precision != want || r.Runtime.Precision != want {
 			t.Errorf("%s: an item in %q was computed in %q", r.Item.Task, r.Item.Precision, r.Runtime.Precision)
 		}
 	}

@@ -70,7 +70,7 @@ func TestCheckExported(t *testing.T) {
 
 	for _, c := range []struct {
 		verb, file, precision string
-	}{{"prior", "prior.onnx", "fp32"}, {"prior", "half.onnx", "fp16"}, {"prior", "external.onnx", "fp32"}, {"operator", "blur.onnx", "fp32"}} {
+	}{{"prior", "prior.onnx", "float32"}, {"prior", "half.onnx", "float16"}, {"prior", "external.onnx", "float32"}, {"operator", "blur.onnx", "float32"}} {
 		e := ddiff(t, c.verb, "check", path(c.file), "--size", "64", "--json")
 		wantCode(t, e, 0)
 		var r struct {
@@ -83,7 +83,7 @@ func TestCheckExported(t *testing.T) {
 		if r.Vectors == nil || !r.Vectors.OK || r.Vectors.Precision != c.precision || !(r.MS > 0) {
 			t.Errorf("%s: %s", c.file, e.stdout)
 		}
-		if c.precision == "fp32" && !(r.Vectors.MaxAbs <= 1e-4) || c.precision == "fp16" && !(r.Vectors.PSNR >= 50) {
+		if c.precision == "float32" && !(r.Vectors.MaxAbs <= 1e-4) || c.precision == "float16" && !(r.Vectors.PSNR >= 50) {
 			t.Errorf("%s: %+v", c.file, r.Vectors)
 		}
 		if (r.Gradient != nil) != (c.verb == "operator") || (len(r.Noise) == 10) != (c.verb == "prior") {
@@ -128,7 +128,7 @@ func TestCheckExported(t *testing.T) {
 		e = ddiff(t, "prior", "check", file, "--size", "64")
 		wantCode(t, e, c.code)
 		if c.code == 3 {
-			wantMessage(t, e, file, "mismatch with its reference vectors (fp32): max_abs=")
+			wantMessage(t, e, file, "mismatch with its reference vectors (float32): max_abs=")
 		}
 	}
 

@@ -24,7 +24,7 @@ func TestWebGPU(t *testing.T) {
 	here, cpu := run("--device", "cpu")
 	for id, r := range gpu {
 		rt := r.Runtime
-		if rt.Provider != "webgpu" || rt.Device != "webgpu:0" || rt.Precision != "fp32" ||
+		if rt.Provider != "webgpu" || rt.Device != "webgpu:0" || rt.Precision != "float32" ||
 			rt.Options["session.disable_cpu_ep_fallback"] != "1" || rt.Options["webgpu.enableInt64"] != "1" {
 			t.Errorf("item %s was computed by %+v", r.Item.Name, rt)
 		}

@@ -152,7 +152,7 @@ func TestPublishedWithPhotons(t *testing.T) {
 }
 
 // in sets the precision that a campaign fixes, "" for none, and the one that the worker used.
-func in(fixed manifest.Precision, used string) func(*item.Result) {
+func in(fixed, used manifest.Precision) func(*item.Result) {
 	return func(r *item.Result) { r.Item.Precision, r.Runtime.Precision = fixed, used }
 }
 
@@ -164,8 +164,8 @@ func TestPrecisionsHaveRows(t *testing.T) {
 	for i, name := range []string{"1.png", "2.png", "3.png"} {
 		score := float64(25 + i)
 		results = append(results,
-			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(score, 20, 0.5, 0), in("float32", "fp32")),
-			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(score-0.5, 20, 0.5, 0), in("bfloat16", "bf16")))
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(score, 20, 0.5, 0), in("float32", "float32")),
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(score-0.5, 20, 0.5, 0), in("bfloat16", "bfloat16")))
 	}
 	results = append(results, reporttest.Result(t, "hdr", "ddiff", "4.png", 0, unreadable, in("bfloat16", "")))
 	s := summaryOf(t, results, selection.First)
@@ -206,8 +206,8 @@ func TestUnfixedPrecisionIsNamed(t *testing.T) {
 	var results []item.Result
 	for _, name := range []string{"1.png", "2.png", "3.png"} {
 		results = append(results,
-			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), in("", "fp32")),
-			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), in("float32", "fp32")))
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), in("", "float32")),
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), in("float32", "float32")))
 	}
 	s := summaryOf(t, results, selection.First)
 	if len(s.Comparisons) != 1 || s.Comparisons[0].A != "ddiff float32 (not fixed)" || s.Comparisons[0].B != "ddiff float32" {
@@ -223,8 +223,8 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 	t.Parallel()
 	score := reporttest.Scored(25, 20, 0.5, 0)
 	results := []item.Result{
-		reporttest.Result(t, "hdr", "ddiff", "1.png", 0, score, in("", "fp32")), reporttest.Result(t, "hdr", "ddiff", "2.png", 0, score, in("", "fp32")),
-		reporttest.Result(t, "hdr", "ddiff", "3.png", 0, score, in("", "fp16")), reporttest.Result(t, "hdr", "ddiff", "4.png", 0, score),
+		reporttest.Result(t, "hdr", "ddiff", "1.png", 0, score, in("", "float32")), reporttest.Result(t, "hdr", "ddiff", "2.png", 0, score, in("", "float32")),
+		reporttest.Result(t, "hdr", "ddiff", "3.png", 0, score, in("", "float16")), reporttest.Result(t, "hdr", "ddiff", "4.png", 0, score),
 		reporttest.Result(t, "hdr", "ddiff", "5.png", 0, reporttest.Ended(item.OutcomeFailed, "bad")),
 	}
 	s := summaryOf(t, results, selection.First)

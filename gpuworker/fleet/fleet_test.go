@@ -446,7 +446,7 @@ func TestRefusedIsLimited(t *testing.T) {
 // A record that cannot be read, or moved to another folder, does not replace a campaign; a moved one changes the store.
 func TestUpdateOfRecord(t *testing.T) {
 	t.Parallel()
-	f, _, log := fleetOf(t, func(c *Config) { c.Precisions = []manifest.Precision{"fp32"} })
+	f, _, log := fleetOf(t, func(c *Config) { c.Precisions = []manifest.Precision{"float32"} })
 	c := f.add(t, "a")
 	store := c.store
 	if f.add(t, "a", func(r *manifest.Campaign) { r.Weight = 2 }); c.store != store || c.record.Weight != 2 {
@@ -472,21 +472,21 @@ func TestUpdateOfRecord(t *testing.T) {
 			t.Errorf("%q was used, or drops the leased items: %+v", forged, c.record)
 		}
 	}
-	half := f.add(t, "half", func(r *manifest.Campaign) { r.Spec.Precision = "fp16" })
-	full := f.add(t, "full", func(r *manifest.Campaign) { r.Spec.Precision = "fp32" })
+	half := f.add(t, "half", func(r *manifest.Campaign) { r.Spec.Precision = "float16" })
+	full := f.add(t, "full", func(r *manifest.Campaign) { r.Spec.Precision = "float32" })
 	free := f.add(t, "any")
 	if half.refused == "" || full.refused != "" || free.refused != "" {
 		t.Errorf("refused: %q, %q, %q", half.refused, full.refused, free.refused)
 	}
-	f.cfg.Precisions, f.cfg.Whole = append(f.cfg.Precisions, "bfloat16"), []manifest.Precision{"fp32"}
+	f.cfg.Precisions, f.cfg.Whole = append(f.cfg.Precisions, "bfloat16"), []manifest.Precision{"float32"}
 	for name, c := range map[string]struct {
 		precision manifest.Precision
 		methods   []string
 		refused   string
 	}{
-		"bf16-ddiff": {"bfloat16", []string{"ddiff", "unknown"}, ""}, "fp32-dps": {"fp32", []string{"dps"}, ""}, "any-dps": {"", []string{"dps"}, ""},
-		"bf16-dps":  {"bfloat16", []string{"ddiff", "dps"}, "its method dps needs the gradient of the network, which this worker cannot do in the campaign's precision bfloat16"},
-		"bf16-dcdp": {"bfloat16", []string{"dcdp"}, "its method dcdp evaluates the network in a loop, which"},
+		"bfloat16-ddiff": {"bfloat16", []string{"ddiff", "unknown"}, ""}, "float32-dps": {"float32", []string{"dps"}, ""}, "any-dps": {"", []string{"dps"}, ""},
+		"bfloat16-dps":  {"bfloat16", []string{"ddiff", "dps"}, "its method dps needs the gradient of the network, which this worker cannot do in the campaign's precision bfloat16"},
+		"bfloat16-dcdp": {"bfloat16", []string{"dcdp"}, "its method dcdp evaluates the network in a loop, which"},
 	} {
 		got := f.add(t, name, func(r *manifest.Campaign) { r.Spec.Precision, r.Spec.Methods = c.precision, c.methods })
 		if (got.refused != "") != (c.refused != "") || !strings.Contains(got.refused, c.refused) || f.usable(got) != (c.refused == "") {

@@ -18,7 +18,7 @@ import (
 // TestLimitOfModels: the store of a cluster and the sources of priors refuse files above 2 GiB only, by their size.
 func TestLimitOfModels(t *testing.T) {
 	t.Parallel()
-	const ldmVQ = 329_378_945 * 4 // bytes of the published latent prior of FFHQ with its first stage, in fp32
+	const ldmVQ = 329_378_945 * 4 // bytes of the published latent prior of FFHQ with its first stage, in float32
 	if modelBytes < ldmVQ {
 		t.Errorf("the limit is %d bytes", modelBytes)
 	}

@@ -55,8 +55,8 @@ func (o *ComputeOptions) AddBuild(f *pflag.FlagSet) {
 
 // AddPrecision adds the flag of the precision of campaigns that fix none.
 func (o *ComputeOptions) AddPrecision(f *pflag.FlagSet) {
-	f.StringVar(&o.precision, "precision", onnxruntime.FP32.Short(),
-		"arithmetic of the score network for campaigns without a precision: fp32, bf16, fp16")
+	f.StringVar(&o.precision, "precision", string(onnxruntime.FP32),
+		"arithmetic of the score network for campaigns without a precision: float32, bfloat16, float16")
 }
 
 // Words joins values for help texts and messages.

@@ -138,8 +138,8 @@ func (n *network) compare(ctx context.Context, rt *onnxruntime.Runtime, v *Vecto
 
 // Limits of the deviation of a model from its vectors, with which the exporters are tested.
 const (
-	maxAbs  = 1e-4 // in fp32, in units of the reference's RMS if that is above 1
-	minPSNR = 50   // in fp16, in dB
+	maxAbs  = 1e-4 // in float32, in units of the reference's RMS if that is above 1
+	minPSNR = 50   // in float16, in dB
 )
 
 // compare compares outputs with the vectors.
@@ -151,7 +151,7 @@ func (v *Vectors) compare(got map[string]*raster.Array) (*Agreement, error) {
 		}
 		d := Deviate(got[name].Data, want.Data)
 		a.Deviation = a.max(d)
-		if v.Precision == "fp16" {
+		if v.Precision == "float16" {
 			a.OK = a.OK && d.PSNR >= minPSNR
 		} else {
 			a.OK = a.OK && d.MaxAbs <= maxAbs*max(1, rms(want.Data))

@@ -84,7 +84,7 @@ func writeCropVectors(t *testing.T, file string, fault float32) string {
 			y.Data = append(y.Data, 1.5*v+fault)
 		}
 	}
-	return writeVectors(t, file, "fp32", map[string]*raster.Array{"x": x}, map[string]*raster.Array{"y": y})
+	return writeVectors(t, file, "float32", map[string]*raster.Array{"x": x}, map[string]*raster.Array{"y": y})
 }
 
 func TestOperatorVectors(t *testing.T) {
@@ -112,7 +112,7 @@ func TestMetric(t *testing.T) {
 	t.Parallel()
 	card := map[string]string{"ddiff.kind": "metric", "ddiff.metric": "squares", "ddiff.metric_version": "1", "ddiff.min_size": "1", "ddiff.range": "-1..1"}
 	file := metricFile(t, card)
-	writeVectors(t, file, "fp32", map[string]*raster.Array{"x": ramp(1, 1, 3, 2, 2), "y": ramp(0, 1, 3, 2, 2)},
+	writeVectors(t, file, "float32", map[string]*raster.Array{"x": ramp(1, 1, 3, 2, 2), "y": ramp(0, 1, 3, 2, 2)},
 		map[string]*raster.Array{"distance": {Shape: []int{1}, Data: []float32{4}}})
 	r, err := check.Operator(t.Context(), onnxtest.Runtime(t), file, check.OperatorOptions{})
 	must(t, err)

@@ -85,10 +85,10 @@ func TestPriorVectors(t *testing.T) {
 		precision string
 		ok        bool
 	}{
-		"equal":              {right, "fp32", true},
-		"different":          {wrong, "fp32", false},
-		"fp16, within limit": {wrong, "fp16", true}, // 20·log₁₀(2/0.004) ≈ 54 dB
-		"fp16, beyond limit": {map[string]*raster.Array{"eps": ramp(0.51, 2, 3, 8, 16)}, "fp16", false},
+		"equal":                 {right, "float32", true},
+		"different":             {wrong, "float32", false},
+		"float16, within limit": {wrong, "float16", true}, // 20·log₁₀(2/0.004) ≈ 54 dB
+		"float16, beyond limit": {map[string]*raster.Array{"eps": ramp(0.51, 2, 3, 8, 16)}, "float16", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestInvalidVectors(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte("["), 0o644))
 		}, "vectors.json: "},
 		"escape": {func(t *testing.T, dir string) {
-			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte(`{"precision": "fp32", "inputs": {"x": "../x.npy"}}`), 0o644))
+			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte(`{"precision": "float32", "inputs": {"x": "../x.npy"}}`), 0o644))
 		}, "must name a file in the same folder"},
 		"precision": {func(t *testing.T, dir string) {
 			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte(`{"precision": "int8"}`), 0o644))
@@ -127,13 +127,13 @@ func TestInvalidVectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := score(t, 0.5, nil)
-			c.damage(t, writeVectors(t, file, "fp32", good, out))
+			c.damage(t, writeVectors(t, file, "float32", good, out))
 			_, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
 			wantError(t, err, check.ErrVectors, c.want)
 		})
 	}
 	file := score(t, 0.5, nil)
-	writeVectors(t, file, "fp32", map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8)}, out)
+	writeVectors(t, file, "float32", map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8)}, out)
 	_, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
 	wantError(t, err, check.ErrVectors, "want the image batch, its times and one output")
 }

@@ -19,7 +19,7 @@ import (
 
 // Vectors are reference inputs and outputs of a model, by port name.
 type Vectors struct {
-	// Precision of the model: "fp32" or "fp16".
+	// Precision of the model: "float32" or "float16".
 	Precision string
 	// Inputs and Outputs have the batch as their first dimension.
 	Inputs, Outputs map[string]*raster.Array
@@ -58,8 +58,8 @@ func readVectors(model string) (*Vectors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrVectors, path, err)
 	}
-	if v.Precision != "fp32" && v.Precision != "fp16" {
-		return nil, fmt.Errorf("%w %s: precision is %q, want fp32 or fp16", ErrVectors, path, v.Precision)
+	if v.Precision != "float32" && v.Precision != "float16" {
+		return nil, fmt.Errorf("%w %s: precision is %q, want float32 or float16", ErrVectors, path, v.Precision)
 	}
 	if len(v.Inputs) == 0 || len(v.Outputs) == 0 {
 		return nil, fmt.Errorf("%w %s: no inputs, or no outputs", ErrVectors, path)

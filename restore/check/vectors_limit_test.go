@@ -14,7 +14,7 @@ func TestVectorsLimit(t *testing.T) {
 	zeros := &raster.Array{Shape: []int{int(check.MaxVectorBytes/8) + 1}}
 	zeros.Data = make([]float32, zeros.Shape[0])
 	file := score(t, 0.5, nil)
-	writeVectors(t, file, "fp32", map[string]*raster.Array{"a": zeros}, map[string]*raster.Array{"b": zeros})
+	writeVectors(t, file, "float32", map[string]*raster.Array{"a": zeros}, map[string]*raster.Array{"b": zeros})
 	_, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
 	wantError(t, err, check.ErrVectors, "b.npy: the arrays together exceed 256 MiB")
 }

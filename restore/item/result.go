@@ -59,8 +59,8 @@ type Runtime struct {
 	Threads  int    `json:"threads,omitempty"`
 	// Options holds the settings of session and provider, in the library's terms.
 	Options map[string]string `json:"options,omitempty"`
-	// Precision is the arithmetic of the score network: "fp32", "bf16" or "fp16".
-	Precision string `json:"precision,omitempty"`
+	// Precision is the arithmetic of the score network; empty if it is not recorded.
+	Precision parameter.Precision `json:"precision,omitempty"`
 	// Streams is the largest permitted number of parts of a batch that are computed beside each other, with a share of the threads each.
 	Streams int `json:"streams,omitempty"`
 	// Form is that of the score network; empty: as exported.
@@ -71,9 +71,6 @@ type Runtime struct {
 
 // Equal reports whether two results have equal known environments.
 func (r Runtime) Equal(other Runtime) bool { return reflect.DeepEqual(r, other) }
-
-// Used returns the precision in which a result was computed; empty if it is not recorded.
-func (r Runtime) Used() parameter.Precision { return parameter.PrecisionOf(r.Precision) }
 
 // Result is the content of result.json.
 type Result struct {

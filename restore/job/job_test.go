@@ -64,7 +64,7 @@ func TestPlanOfItem(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p, err := in.precision(&item.Item{Precision: "fp32"}); err != nil || p != onnxruntime.FP32 {
+	if p, err := in.precision(&item.Item{Precision: "float32"}); err != nil || p != onnxruntime.FP32 {
 		t.Errorf("precision %q, %v", p, err)
 	}
 	if p, err := in.precision(&item.Item{}); err != nil || p != "" {

@@ -35,7 +35,7 @@ func RuntimeOf(e *restore.Engine, p restore.Plan, version string) item.Runtime {
 	rt, build := e.RuntimeFor(p), e.Build(p)
 	return item.Runtime{
 		Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(),
-		Options: e.Settings(p), Precision: build.Precision.Short(), Version: version,
+		Options: e.Settings(p), Precision: build.Precision, Version: version,
 		Streams: build.Streams, Form: string(e.Form(p)),
 	}
 }

@@ -104,7 +104,7 @@ func altered(bundle, file string) error {
 }
 
 func tooLarge(bundle string) error {
-	return fmt.Errorf("%w %s: its parts together exceed 2 GiB, the limit of one graph; export the bundle with --fp16", ErrBundle, bundle)
+	return fmt.Errorf("%w %s: its parts together exceed 2 GiB, the limit of one graph; export the bundle with --float16", ErrBundle, bundle)
 }
 
 func add(w *tar.Writer, name string, data []byte) error {

@@ -77,7 +77,7 @@ def _command(sub: argparse._SubParsersAction, name: str, text: str) -> argparse.
     c.add_argument("--out", type=Path, required=True, help="file or folder to write")
     c.add_argument("--name", default="", help="name in the model card")
     c.add_argument("--license", default="", help="licence in the model card, instead of the licence of the publication")
-    c.add_argument("--fp16", action="store_true", help="use half precision; norms, softmax, time, inputs and outputs stay in float")
+    c.add_argument("--float16", action="store_true", help="use half precision; norms, softmax, time, inputs and outputs stay in float")
     c.add_argument("--external-data", action="store_true", help="store the weights in a second file (always above 2 GiB)")
     c.add_argument("--no-vectors", action="store_true", help="write no reference vectors")
     return c
@@ -111,7 +111,7 @@ def _pair(text: str) -> tuple[float, float]:
 def _options(o: argparse.Namespace) -> object:
     from .write import Options
 
-    return Options(half=o.fp16, external=o.external_data, vectors=not o.no_vectors)
+    return Options(half=o.float16, external=o.external_data, vectors=not o.no_vectors)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ class _Pass:
         if want == HALF and name in self.constants:
             values = numpy_helper.to_array(self.constants[name])
             if values.size and float(np.abs(values).max()) > LARGEST:
-                raise ExportError(f"--fp16: {name} has values beyond {LARGEST:g}; export without --fp16")
+                raise ExportError(f"--float16: {name} has values beyond {LARGEST:g}; export without --float16")
             self.graph.initializer.append(numpy_helper.from_array(values.astype(np.float16), other))
         else:
             self.nodes.append(helper.make_node("Cast", [name], [other], to=want))

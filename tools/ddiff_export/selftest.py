@@ -62,13 +62,13 @@ def command(case: Case, arguments: list[str]) -> None:
 def export(case: Case, out: Path) -> list[Path]:
     """Exports a case in float and in half precision."""
     suffix = "" if case.kind == "bundle" else ".onnx"
-    single, half = (out / f"{case.name}_{precision}{suffix}" for precision in ("fp32", "fp16"))
+    single, half = (out / f"{case.name}_{precision}{suffix}" for precision in ("float32", "float16"))
     command(case, [*case.arguments, "--out", str(single)])
     if case.reference is not None:
         generator = torch.Generator().manual_seed(5)
         x, t = torch.randn((2, 3, 64, 72), generator=generator), torch.tensor([10, 700])
         with torch.no_grad():
-            vectors.write(single, "fp32", {"x": x, "t": t}, {"eps": case.reference(x, t)})
+            vectors.write(single, "float32", {"x": x, "t": t}, {"eps": case.reference(x, t)})
     command(case, ["half", "--onnx", str(single), "--out", str(half)])
     return [single, half]
 
@@ -111,7 +111,7 @@ def main(args: list[str]) -> int:
 def run(program: str, cases: list[Case], out: Path) -> int:
     """Exports and checks the cases and prints the table. One case is checked while the next is exported."""
     failed, largest, lowest = [], 0.0, 200.0
-    print(f"{'architecture':28} {'max_abs':>9} {'fp16 psnr':>9}")
+    print(f"{'architecture':28} {'max_abs':>9} {'float16 psnr':>9}")
     with ThreadPoolExecutor(max_workers=1) as pool:
         under_way = []
         for case in cases:

@@ -3,7 +3,7 @@
 NAME.onnx has a folder NAME.vectors with one float32 .npy file per input and output and
 vectors.json:
 
-    {"model": "NAME.onnx", "precision": "fp32", "inputs": {"x": "x.npy", "t": "t.npy"},
+    {"model": "NAME.onnx", "precision": "float32", "inputs": {"x": "x.npy", "t": "t.npy"},
      "outputs": {"eps": "eps.npy"}, "sha256": {"x.npy": "...", ...}, "torch": "1.13.0"}
 
 The outputs are computed by PyTorch in float32, for any precision of the file.

@@ -26,7 +26,7 @@ class Options:
 
     @property
     def precision(self) -> str:
-        return "fp16" if self.half else "fp32"
+        return "float16" if self.half else "float32"
 
 
 @dataclass(frozen=True)

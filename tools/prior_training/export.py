@@ -82,7 +82,7 @@ def separate(model: onnx.ModelProto) -> None:
 
 
 def halve(model: onnx.ModelProto) -> None:
-    """Stores matrices and kernels as fp16 constants NAME_fp16; a Cast to fp32 produces NAME."""
+    """Stores matrices and kernels as float16 constants NAME_fp16; a Cast to float32 produces NAME."""
     kept, casts = [], []
     for tensor in model.graph.initializer:
         if tensor.data_type == TensorProto.FLOAT and len(tensor.dims) in (2, 4):

@@ -72,7 +72,7 @@ SIZES = {"small": Config(), "base": Config(widths=(96, 128, 256), batch=64, side
 
 
 class _Norm(nn.GroupNorm):
-    """Group norm computed in fp32 for any input precision."""
+    """Group norm computed in float32 for any input precision."""
 
     def forward(self, x: Tensor) -> Tensor:
         return F.group_norm(x.float(), self.num_groups, self.weight, self.bias, self.eps).to(x.dtype)
@@ -221,7 +221,7 @@ class Trainer:
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
     def trained(self) -> UNet:
-        """The current weights as an fp32 network for inference."""
+        """The current weights as a float32 network for inference."""
         net = self.config.network()
         net.load_state_dict({name: value.cpu() for name, value in self.net.state_dict().items()})
         return net.eval().requires_grad_(False)

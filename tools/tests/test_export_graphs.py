@@ -150,13 +150,13 @@ class Plus(nn.Module):
 
 
 def test_vectors_are_written_with_their_digests(tmp_path: Path) -> None:
-    folder = vectors.write(tmp_path / "m.onnx", "fp32", {"x": torch.ones(2, 3)}, {"y": torch.zeros(1)})
+    folder = vectors.write(tmp_path / "m.onnx", "float32", {"x": torch.ones(2, 3)}, {"y": torch.zeros(1)})
     said = json.loads((folder / "vectors.json").read_text())
     assert folder.name == "m.vectors" and said["inputs"] == {"x": "x.npy"} and said["outputs"] == {"y": "y.npy"}
     assert said["sha256"]["x.npy"] == onnx_file.file_digest(folder / "x.npy")
     assert np.load(folder / "x.npy").dtype == np.float32
     with pytest.raises(ValueError, match="not finite in y"):
-        vectors.write(tmp_path / "m.onnx", "fp32", {}, {"y": torch.tensor([float("nan")])})
+        vectors.write(tmp_path / "m.onnx", "float32", {}, {"y": torch.tensor([float("nan")])})
 
 
 def test_the_same_export_twice_is_the_same_file(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_training_exports_the_trained_weights(pool: Pool, tmp_path: Path) -> Non
 
 
 def test_the_default_fits_the_limit() -> None:
-    """The default configuration's fp16 weights and graph are below 12 MB."""
+    """The default configuration's float16 weights and graph are below 12 MB."""
     assert 2 * sum(p.numel() for p in Config().network().parameters()) + 300_000 < 12_000_000
 
 

@@ -90,7 +90,7 @@ func TestBenchMeasures(t *testing.T) {
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution,phase_retrieval", "--batch", "1,2", "--size", "64",
-		"--steps", "2", "--items", "2", "--rounds", "2", "--device", "cpu", "--precision", "fp32", "--solver", "--forms", "--onnxruntime", lib.Path})
+		"--steps", "2", "--items", "2", "--rounds", "2", "--device", "cpu", "--precision", "float32", "--solver", "--forms", "--onnxruntime", lib.Path})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
@@ -137,7 +137,7 @@ func TestBenchInterrupted(t *testing.T) {
 	cmd := NewCommand()
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution,hdr", "--batch", "1", "--size", "32",
-		"--steps", "20", "--items", "2", "--rounds", "3", "--device", "cpu", "--precision", "fp32"})
+		"--steps", "20", "--items", "2", "--rounds", "3", "--device", "cpu", "--precision", "float32"})
 	if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), " rounds=1 of=3\n") {
 		t.Errorf("%v\n%s", err, out.String())
 	}

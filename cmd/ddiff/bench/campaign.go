@@ -18,7 +18,6 @@ import (
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -66,7 +65,7 @@ func (o benchOptions) spec(tasks []string, n int, dir string, seed int) *manifes
 	for _, task := range tasks {
 		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
 	}
-	spec.Precision = parameter.PrecisionOf(string(o.run.Spec.Precision))
+	spec.Precision = o.run.Spec.Precision
 	return spec
 }
 

@@ -57,7 +57,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				return err
 			}
 			if cmd.Flags().Changed("precision") {
-				spec.Precision = parameter.PrecisionOf(string(o.precision))
+				spec.Precision = o.precision
 				spec.Override("precision", "--precision")
 			}
 			if err := spec.Validate(own.Admission()); err != nil {

@@ -129,7 +129,7 @@ func (o *output) checkPassport() {
 	} else if err != nil {
 		o.addProblem(o.File, "item.id", "is %.12s, what the passport describes has the identity %.12s: it was changed; %s", p.Item.ID, item.ID, remedy)
 	}
-	if used := p.Runtime.Used(); p.Item.Precision != "" && used != p.Item.Precision {
+	if used := p.Runtime.Precision; p.Item.Precision != "" && used != p.Item.Precision {
 		o.addProblem(o.File, "runtime.precision", "is %q, the item has the precision %s: the passport was changed; %s", used, p.Item.Precision, remedy)
 	}
 	if o.image == nil {

@@ -144,7 +144,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	was := out.passport.Runtime
-	precision := was.Used()
+	precision := was.Precision
 	if !rt.Computes(precision) {
 		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", cli.Printable(string(precision)), onnxruntime.FP32)
 		precision = onnxruntime.FP32

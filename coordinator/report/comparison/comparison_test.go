@@ -22,6 +22,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
+	"ddiff/restore/parameter"
 )
 
 // solvedBy has five images of two tasks with the given gains in PSNR.
@@ -177,30 +178,30 @@ func TestProblemsOfOneSide(t *testing.T) {
 // matter. Methods, settings and other tasks are not.
 func TestCompareNamesUnequalConditions(t *testing.T) {
 	t.Parallel()
-	used := func(precision string) func(*item.Result) {
+	used := func(precision parameter.Precision) func(*item.Result) {
 		return func(r *item.Result) { r.Runtime.Precision = precision }
 	}
 	prior := func(r *item.Result) { r.Item.Prior = strings.Repeat("cd", 32) }
 	settings := func(r *item.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) }
 	again := func(r *item.Result) { r.Item.Run = 1 }
-	base := solvedBy(t, "ddiff", 0, used("fp32"))
-	mixed := solvedBy(t, "ddiff", 0, used("fp32"))
-	mixed[0].Runtime.Precision = "bf16"
-	twice := slices.Concat(base, solvedBy(t, "ddiff", 1, used("fp32"), again))
+	base := solvedBy(t, "ddiff", 0, used("float32"))
+	mixed := solvedBy(t, "ddiff", 0, used("float32"))
+	mixed[0].Runtime.Precision = "bfloat16"
+	twice := slices.Concat(base, solvedBy(t, "ddiff", 1, used("float32"), again))
 	for _, tt := range []struct {
 		name string
 		b    []item.Result
 		rule selection.Rule
 		want []string
 	}{
-		{"methods and settings", solvedBy(t, "diffpir", 1, used("fp32"), settings), "", nil},
-		{"prior", solvedBy(t, "diffpir", 1, used("fp32"), prior), "", []string{"note: unequal prior: abababab in A, cdcdcdcd in B (measurements: 10)"}},
-		{"precision", solvedBy(t, "diffpir", 1, used("bf16")), "", []string{"note: unequal precision: float32 in A, bfloat16 in B (measurements: 10)"}},
+		{"methods and settings", solvedBy(t, "diffpir", 1, used("float32"), settings), "", nil},
+		{"prior", solvedBy(t, "diffpir", 1, used("float32"), prior), "", []string{"note: unequal prior: abababab in A, cdcdcdcd in B (measurements: 10)"}},
+		{"precision", solvedBy(t, "diffpir", 1, used("bfloat16")), "", []string{"note: unequal precision: float32 in A, bfloat16 in B (measurements: 10)"}},
 		{"precision of one item", mixed, "", []string{"note: unequal precision: float32 in A, bfloat16 in B (measurements: 1)"}},
 		{"unknown precision", solvedBy(t, "diffpir", 1), "", nil},
 		{"runs, of which the first counts", twice, "", nil},
 		{"runs", twice, selection.Mean, []string{"note: unequal runs: 1 in A, 2 in B (measurements: 10)"}},
-		{"several", solvedBy(t, "diffpir", 1, used("bf16"), prior), "", []string{
+		{"several", solvedBy(t, "diffpir", 1, used("bfloat16"), prior), "", []string{
 			"note: unequal prior: abababab in A, cdcdcdcd in B (measurements: 10)",
 			"note: unequal precision: float32 in A, bfloat16 in B (measurements: 10)",
 		}},

@@ -108,7 +108,7 @@ func newEntry(r *item.Result) (*Entry, error) {
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
-		Outcome: r.Outcome, Reason: r.Reason, Warnings: item.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Form: r.Runtime.Form, Used: string(r.Runtime.Used()), Finished: r.Finished,
+		Outcome: r.Outcome, Reason: r.Reason, Warnings: item.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Form: r.Runtime.Form, Used: string(r.Runtime.Precision), Finished: r.Finished,
 		Image: ImageKey(cmp.Or(imageDigest(it), "name "+it.Name)),
 		Truth: pictureDigest(r, item.FileTruth), Restored: pictureDigest(r, item.FileRestored),
 	}

@@ -119,7 +119,7 @@ func property(r *item.Result, name string) (value string, known bool, err error)
 	if it.Photons > 0 {
 		values["photons"] = sweep.Exact(it.Photons)
 	}
-	if used := cmp.Or(string(r.Runtime.Used()), string(it.Precision)); used != "" {
+	if used := cmp.Or(string(r.Runtime.Precision), string(it.Precision)); used != "" {
 		values["precision"] = used
 	}
 	if value, known = values[name]; known {

@@ -8,7 +8,6 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/restore/parameter"
 )
 
 // Read reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the
@@ -100,7 +99,7 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		}},
 		{"select", "select", func() { s.Select = o.Spec.Select }},
 		{"batch", "batch", func() { s.Batch = o.Spec.Batch }},
-		{"precision", "precision", func() { s.Precision = parameter.PrecisionOf(string(o.Spec.Precision)) }},
+		{"precision", "precision", func() { s.Precision = o.Spec.Precision }},
 		{"tile", "tile", func() { s.Tile = o.Spec.Tile }},
 		{"overlap", "overlap", func() { s.Overlap = &o.Overlap }},
 		{"size", "dataset.size", func() { s.Dataset.Size = o.Spec.Dataset.Size }},

@@ -74,7 +74,7 @@ func embed(path string, m *onnxpb.ModelProto) (bool, error) {
 			return false, fmt.Errorf("read %s: %w %s is cut short: tensor %s ends at byte %d of %d", path, ErrExternal, name, t.Name, offset+length, size)
 		}
 		if total += length; total > MaxFileBytes {
-			return false, fmt.Errorf("read %s: %w exceeds 2 GiB, the limit of one graph; export the model with --fp16", path, ErrExternal)
+			return false, fmt.Errorf("read %s: %w exceeds 2 GiB, the limit of one graph; export the model with --float16", path, ErrExternal)
 		}
 		t.RawData = data[offset : offset+length : offset+length]
 		t.ExternalData, t.DataLocation = nil, onnxpb.TensorProto_DEFAULT

@@ -25,9 +25,9 @@ const (
 	FP16 = parameter.Float16
 )
 
-// ParsePrecision parses a name, such as float16, or a short name, such as fp16. It returns ErrPrecision for other words.
+// ParsePrecision parses a name, such as float16. It returns ErrPrecision for other words.
 func ParsePrecision(s string) (Precision, error) {
-	p := parameter.PrecisionOf(s)
+	p := Precision(s)
 	if !p.Fixed() {
 		return "", fmt.Errorf("%w: %q is none of float32, bfloat16, float16", ErrPrecision, s)
 	}
