@@ -90,7 +90,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (item.Item, error) {
 	}
 	declared, known := e.Known.task(p.task.Name)
 	if known {
-		if err := row.Overrides.checkInput(p.task.Name, declared.Input, declared.Required); err != nil {
+		if err := row.Overrides.checkInput(p.task.Name, declared, declared.Required); err != nil {
 			return item.Item{}, err
 		}
 	}

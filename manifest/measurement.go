@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ddiff/restore/item"
+	"ddiff/restore/operator"
 )
 
 // checkRange returns an error for values that are not finite or not in order.
@@ -77,8 +78,8 @@ func (c *checker) inputs() {
 	c.taskFiles()
 	for _, f := range inputFiles(s.Dataset.Mask, s.Dataset.Kernel) {
 		for _, t := range s.Tasks {
-			if d, known := c.task(t.Name); known && f.path != "" && d.Input != f.name {
-				c.add("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, d.Input)))
+			if d, known := c.task(t.Name); known && f.path != "" && !d.Uses(f.name) {
+				c.add("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, d)))
 			}
 		}
 	}
@@ -88,7 +89,7 @@ func (c *checker) inputs() {
 	for i, t := range s.Tasks {
 		if t.file() == "" { // taskFiles checks the others
 			d, _ := c.task(t.Name)
-			c.add(taskField(i), new(Overrides).checkInput(t.Name, d.Input, d.Required && t.Operator == ""))
+			c.add(taskField(i), new(Overrides).checkInput(t.Name, d, d.Required && t.Operator == ""))
 		}
 	}
 }
@@ -116,8 +117,10 @@ func (c *checker) taskFiles() {
 			d, known := c.task(t.Name)
 			switch {
 			case f.path == "":
-			case known && d.Input != f.name:
-				c.add(field, errors.New(unusedInput(t.Name, f.name, d.Input)))
+			case known && !d.Uses(f.name):
+				c.add(field, errors.New(unusedInput(t.Name, f.name, d)))
+			case t.Mask != "" && t.Kernel != "":
+				c.add(field, errors.New("the task has a mask and a kernel; give them in dataset"))
 			case c.spec.Dataset.Mask != "" || c.spec.Dataset.Kernel != "":
 				c.add(field, errors.New("the dataset has a mask or kernel for all tasks; remove one of them"))
 			}
@@ -144,26 +147,27 @@ func (e *Expander) checkMeasurementRange(row Row, task string) error {
 }
 
 // unusedInput is the error of a file that a task does not use.
-func unusedInput(task, name, input string) string {
+func unusedInput(task, name string, d operator.Definition) string {
 	use := "it uses neither mask nor kernel"
-	if input != "" {
-		use = "it uses a " + input
+	for _, other := range []string{"mask", "kernel"} {
+		if d.Uses(other) {
+			use = "it uses a " + other
+		}
 	}
 	return fmt.Sprintf("task %s does not use a %s, %s; remove the %s", task, name, use, name)
 }
 
-// checkInput returns an error for a file of a row that a task does not use, and for a missing one that it requires. The input of a task is
-// "mask", "kernel" or "".
-func (o *Overrides) checkInput(task, input string, required bool) error {
+// checkInput returns an error for a file of a row that a task does not use, and for a missing one that it requires.
+func (o *Overrides) checkInput(task string, d operator.Definition, required bool) error {
 	given := false
 	for _, f := range inputFiles(o.Mask, o.Kernel) {
-		if f.path != "" && f.name != input {
-			return errors.New(unusedInput(task, f.name, input))
+		if f.path != "" && !d.Uses(f.name) {
+			return errors.New(unusedInput(task, f.name, d))
 		}
-		given = given || f.path != ""
+		given = given || f.path != "" && f.name == d.Input
 	}
 	if required && !given {
-		return fmt.Errorf("task %s needs a %s; give --%s, dataset.%s of the campaign file, or the column %s of a list", task, input, input, input, input)
+		return fmt.Errorf("task %s needs a %s; give --%s, dataset.%s of the campaign file, or the column %s of a list", task, d.Input, d.Input, d.Input, d.Input)
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ type Plan struct {
 	Own *operator.File `json:",omitempty"`
 	// Given: the items have a file of the task's input, for a task with [operator.Definition.Given].
 	Given bool `json:",omitempty"`
+	// Weighted: the pixels of y have weights.
+	Weighted bool `json:",omitempty"`
 	// Precision of the score network. Empty: that of the engine's build.
 	Precision onnxruntime.Precision `json:",omitempty"`
 	// Tiles is the size of the tiles in which the network predicts. Zero: the whole image.
@@ -206,6 +208,7 @@ func (e *Engine) Run(p Plan) (*method.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	run.Weighted = p.Weighted
 	if err := run.Tile(p.Tiles); err != nil {
 		return nil, err
 	}

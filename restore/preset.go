@@ -43,6 +43,26 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 	return out, nil
 }
 
+// The settings with which a run fills lost pixels, see [Engine.Fill].
+const (
+	fillSteps  = 8
+	fillLambda = 5
+	fillNoise  = 0.2 // first noise level, at least fillFactor times that of y
+	fillFactor = 4
+)
+
+// Fill returns a plan that fills lost pixels well. A method that begins at the noise of y, as in denoise, keeps there what its start has: it begins with more noise, and makes more
+// steps.
+func (e *Engine) Fill(p Plan) Plan {
+	level := p.Solver.Number("noise_std")
+	if p.Solver.Word("start_at") != "noise" || level <= 0 {
+		return p
+	}
+	p.Solver = p.Solver.With("start_noise", parameter.Number(max(fillFactor, fillNoise/level))).With("lambda", parameter.Number(fillLambda))
+	p.Solver.Steps = max(p.Solver.Steps, fillSteps)
+	return p
+}
+
 // ScaleNoise returns a plan whose method takes the noise level of the measurement times a factor. Another level is a person's, and stays.
 func (e *Engine) ScaleNoise(p Plan, level, factor float64) Plan {
 	m, err := e.cfg.Methods.Find(p.Solver.Method)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ddiff/restore/item"
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
@@ -51,14 +52,21 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 
 // Arrays encodes the measurement, and the mask or kernel: the files beside a result that a passport names.
 func (j *Job) Arrays() ([]Artifact, error) {
-	y, err := raster.EncodeNPY(j.Op.Measurement, j.Problem.Y)
+	values := j.Problem.Y
+	if j.measured != nil {
+		values = j.measured
+	}
+	y, err := raster.EncodeNPY(j.Op.Measurement, values)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", item.FileData, err)
 	}
 	out := []Artifact{{item.FileData, y}}
-	if j.draw != nil {
-		name := j.draw.Name + ".npy"
-		data, err := raster.EncodeNPY(j.draw.Dims, j.draw.Data)
+	for _, draw := range []*operator.Draw{j.draw, j.mask} {
+		if draw == nil {
+			continue
+		}
+		name := draw.Name + ".npy"
+		data, err := raster.EncodeNPY(draw.Dims, draw.Data)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", name, err)
 		}

@@ -46,7 +46,7 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 	if p, err := e.Preset(j.Plan, j.Item.Preset, j.noise().Level()); err == nil && float64(j.Plan.Solver.Steps) < fewSteps*float64(p.Steps) {
 		return nil
 	}
-	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
+	seen := j.observed(j.Problem.Y)
 	variance, spread := j.noise().Variance(seen), j.noise().Spread(seen)*math.Sqrt(float64(len(seen))/j.independentEntries())
 	if variance == 0 {
 		return nil

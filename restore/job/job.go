@@ -38,6 +38,8 @@ type Job struct {
 
 	truth    *raster.Image // nil when only a measurement exists
 	draw     *operator.Draw
+	mask     *operator.Draw // of the pixels of y, for a task whose draw is none
+	measured []float32      // y before lost pixels were filled; nil: none were
 	solution solver.Solution
 	applied  []float32     // A of the restored image
 	baseline *raster.Image // of a scored item with a truth, see operator.Baseline
@@ -161,7 +163,7 @@ func (s Loader) fetchDraw(ctx context.Context, j *Job) error {
 			if err != nil {
 				return fmt.Errorf("read %s %s: %w", given.name, given.source.Public(), err)
 			}
-			j.draw = f.Draw
+			j.use(f.Draw)
 			j.warnDraw(given.name, f)
 			return nil
 		})
@@ -177,12 +179,35 @@ func (s Loader) fetchDraw(ctx context.Context, j *Job) error {
 	if err == nil {
 		err = j.encodeDraw()
 	}
-	for _, from := range []*item.Source{j.Item.Mask, j.Item.Kernel} {
-		if err != nil && from != nil {
-			return fmt.Errorf("read %s: %w", from.Public(), err)
-		}
+	if from := j.drawSource(); err != nil && from != nil {
+		return fmt.Errorf("read %s: %w", from.Public(), err)
 	}
 	return err
+}
+
+// use makes the mask or kernel of a file that of the operator, or the mask that of the pixels of y.
+func (j *Job) use(d *operator.Draw) {
+	if d.Name == drawMask && j.Op.Input != drawMask {
+		j.mask = d
+		return
+	}
+	j.draw = d
+}
+
+// maskDraw is the mask of an item with the file of one.
+func (j *Job) maskDraw() *operator.Draw {
+	if j.mask != nil {
+		return j.mask
+	}
+	return j.draw
+}
+
+// drawSource is the file of the operator's mask or kernel, nil for one without.
+func (j *Job) drawSource() *item.Source {
+	if j.draw != nil && j.draw.Name == drawMask {
+		return j.Item.Mask
+	}
+	return j.Item.Kernel
 }
 
 // encodeDraw encodes the mask or kernel. It draws the item's random one if none was read.

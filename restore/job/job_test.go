@@ -165,7 +165,7 @@ func TestLoadOfMask(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		tk = planned(t, in, it)
-		if err := in.load(t.Context(), tk, &Stored{Measurement: y, Draw: from[path]}); (err == nil) != good || good && tk.Problem.Draw[255] != 1 {
+		if err := in.load(t.Context(), tk, &Stored{Measurement: y, Mask: from[path]}); (err == nil) != good || good && tk.Problem.Draw[255] != 1 {
 			t.Errorf("stored %s: %v", path, err)
 		}
 	}

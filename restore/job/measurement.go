@@ -13,8 +13,15 @@ import (
 	"ddiff/restore/raster"
 )
 
-// Measure simulates y, or reads the stored y.
+// Measure simulates y, or reads the stored y, and weighs its pixels.
 func (s Loader) Measure(ctx context.Context, j *Job) error {
+	if err := s.measure(ctx, j); err != nil {
+		return err
+	}
+	return s.weigh(j)
+}
+
+func (s Loader) measure(ctx context.Context, j *Job) error {
 	if j.Item.Measurement == nil {
 		if j.truth == nil {
 			return InputError("item %s has neither an image nor a measurement", j.Item.Name)
@@ -129,7 +136,7 @@ func (j *Job) readPicture(path string, data []byte) error {
 		return InputError("read measurement %s: it is a picture with %d channels, the task needs a measurement of shape %v; give it as .npy", path, seen.Channels, dims)
 	}
 	w, h := seen.Width, seen.Height
-	if j.draw != nil && j.Item.Mask == nil && j.Item.Kernel == nil {
+	if j.draw != nil && j.drawSource() == nil {
 		return InputError("read measurement %s: task %s needs the %s with which the picture was taken; give --%s, or the column %s of a list",
 			path, j.Item.Task, j.draw.Name, j.draw.Name, j.draw.Name)
 	}
@@ -142,7 +149,7 @@ func (j *Job) readPicture(path string, data []byte) error {
 	if err := j.scaleMask(w, h); err != nil {
 		return err
 	}
-	j.Problem.Y = raster.Extend(j.replaceOutliers(seen), dims[2], dims[1]).Pix
+	j.Problem.Y = raster.Extend(seen, dims[2], dims[1]).Pix
 	j.Item.Picture = &item.Picture{
 		Width: j.Op.Image.Width * w / dims[2], Height: j.Op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
 	}
@@ -291,7 +298,11 @@ func (j *Job) kept() []float32 {
 
 // shown is the measurement for people, without the border that it was mirrored into.
 func (j *Job) shown() *raster.Image {
-	img := j.Op.Picture(j.Problem.Y)
+	y := j.Problem.Y
+	if j.measured != nil {
+		y = j.measured
+	}
+	img := j.Op.Picture(y)
 	if p := j.Item.Picture; p != nil {
 		return j.turn(img, p.Width*img.Width/j.Op.Image.Width, p.Height*img.Height/j.Op.Image.Height)
 	}

@@ -1,112 +1,260 @@
 package job
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
-	"ddiff/restore/item"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 const (
-	// farthest is the distance of a dead or hot sample from all but one of its neighbours, in deviations of a sample from the median of its neighbours,
+	// farthest is the distance of an isolated sample from all but one of its neighbours, in deviations of a sample from the median of its neighbours,
 	// leastFar a lower bound, and farthestRange the distance in ranges of the neighbours without their extremes: the peak of a point that a Gaussian of 1.5 pixels blurred has 1.25.
 	farthest      = 5
 	leastFar      = 0.15
 	farthestRange = 1.4
-	// outlierRounds is the number of searches: what is found is no neighbour of the next one.
-	outlierRounds = 3
 	// mostOutliers is the share of samples above which they belong to the picture.
 	mostOutliers = 0.1
+	// stuck is the least absolute value of a sample that is black or white, as those of dead and hot pixels. Of the isolated samples of sharp pictures few are, in the
+	// mosaic of one of ten photographs 0.12 to 0.25: stuckShare is the least share, fewestStuck the least number.
+	stuck       = 0.99
+	stuckShare  = 0.25
+	fewestStuck = 8
+	// fewestWhole and wholeShare are the least number and share of pixels that are so in all channels.
+	fewestWhole = 3
+	wholeShare  = 2e-4
 	// normalMedian is the median of the absolute value of a normal deviate.
 	normalMedian = 0.6745
 	// sampled is the distance of samples from which the deviation is estimated.
 	sampled = 7
 )
 
-// replaceOutliers replaces the dead and hot samples of a stored picture by the median of their neighbours, for tasks whose solver would explain them by the content of
-// the picture: those of blurs, in whose pictures nothing is as sharp. It returns a copy if there are any.
-func (j *Job) replaceOutliers(seen *raster.Image) *raster.Image {
-	switch j.Item.Task {
+// outliers finds the dead and hot pixels of a stored picture, and returns their places; none if they are too many to be those. A blurred picture has nothing as sharp as an
+// isolated sample. Others have such details, and of them only the isolated samples that are black or white count: those of pixels that are so in all channels, if these are a
+// few, and all, if they are many beside the other isolated samples. Where there are any, other lone samples that are black or white count, too.
+func (j *Job) outliers() []bool {
+	bad := make([]bool, j.pixels())
+	found := j.samples(plane.isolated)
+	switch j.Op.Task {
 	case operator.GaussianDeblur, operator.MotionDeblur, operator.NonlinearDeblur:
 	default:
-		return seen
+		ends, whole := 0, map[int]bool{}
+		for _, i := range found {
+			if j.atEnd(i) {
+				ends++
+			}
+			if j.wholeAtEnd(i) {
+				whole[i%len(bad)] = true
+			}
+		}
+		many := ends >= fewestStuck && float64(ends) >= stuckShare*float64(len(found))
+		if !many && float64(len(whole)) < max(fewestWhole, wholeShare*float64(len(bad))) {
+			return bad
+		}
+		found = slices.DeleteFunc(j.samples(plane.lone), func(i int) bool { return !many && !j.wholeAtEnd(i) })
 	}
-	out := seen.Clone()
-	found := 0
-	for c := range out.Channels {
-		found += replaceIn(out.Plane(c), out.Height, out.Width)
+	if float64(len(found)) > mostOutliers*float64(len(j.Problem.Y)) {
+		return bad
 	}
-	all := len(out.Pix)
-	if found == 0 || float64(found) > mostOutliers*float64(all) {
-		return seen
+	for _, i := range found {
+		bad[i%len(bad)] = true
 	}
-	j.warn(item.WarnPixels, fmt.Sprintf("%d samples (%.2g %%) lie far from all of their neighbours, as those of dead and hot pixels: the median of the neighbours replaced them; --task denoise keeps them",
-		found, 100*float64(found)/float64(all)))
+	return bad
+}
+
+// samples returns the samples of y that are found in its planes.
+func (j *Job) samples(find func(plane) []int) (out []int) {
+	for _, p := range j.planes() {
+		for _, at := range find(p) {
+			out = append(out, p.at[at])
+		}
+	}
 	return out
 }
 
-// replaceIn is replaceOutliers for a channel. It returns the number of samples.
-func replaceIn(v []float32, height, width int) (found int) {
-	bad := make([]bool, len(v))
-	// Neighbours are without the slope of the picture, so that edges count as flat.
-	neighbours := func(into []float32, at int, good bool) []float32 {
-		into = into[:0]
-		y, x := at/width, at%width
-		var down, across float32
-		if y > 0 && y < height-1 && x > 0 && x < width-1 {
-			down = middle(v[at+width-1]-v[at-width-1], v[at+width]-v[at-width], v[at+width+1]-v[at-width+1]) / 2
-			across = middle(v[at-width+1]-v[at-width-1], v[at+1]-v[at-1], v[at+width+1]-v[at+width-1]) / 2
+// atEnd reports whether a sample is black or white, wholeAtEnd whether all those of its pixel are, of which there are several.
+func (j *Job) atEnd(i int) bool { return end(j.Problem.Y[i]) != 0 }
+
+func (j *Job) wholeAtEnd(i int) bool {
+	n := j.pixels()
+	for k := i % n; k < len(j.Problem.Y); k += n {
+		if !j.atEnd(k) {
+			return false
 		}
-		for i := max(0, y-1); i <= min(height-1, y+1); i++ {
-			for k := max(0, x-1); k <= min(width-1, x+1); k++ {
-				if n := i*width + k; n != at && (!good || !bad[n]) {
-					into = append(into, v[n]-down*float32(i-y)-across*float32(k-x))
+	}
+	return len(j.Problem.Y) > n
+}
+
+// plane is a part of a picture whose samples have neighbours of their kind: a channel, or in a mosaic the samples of one place in the squares of 2×2 pixels.
+type plane struct {
+	v             []float32
+	at            []int // the places of v in y
+	height, width int
+}
+
+// pixels is the number of pixels of y.
+func (j *Job) pixels() int { return j.Op.Measurement[1] * j.Op.Measurement[2] }
+
+// planes divides y, which is a picture.
+func (j *Job) planes() (out []plane) {
+	height, width, step := j.Op.Measurement[1], j.Op.Measurement[2], 1
+	if j.Op.Task == operator.Demosaic {
+		step = 2
+	}
+	for first := 0; first < len(j.Problem.Y); first += height * width {
+		for part := range step * step {
+			p := plane{height: height / step, width: width / step}
+			for y := part / step; y < height; y += step {
+				for x := part % step; x < width; x += step {
+					at := first + y*width + x
+					p.v, p.at = append(p.v, j.Problem.Y[at]), append(p.at, at)
+				}
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// end is 1 for white, −1 for black, and 0 for other samples.
+func end(v float32) int {
+	switch {
+	case v >= stuck:
+		return 1
+	case v <= -stuck:
+		return -1
+	}
+	return 0
+}
+
+// lone returns the samples that are black or white far from the median of their neighbours, of which at most one is so, too: what is too bright or too dark for a camera
+// has more.
+func (p plane) lone() (found []int) {
+	bad, buffer := make([]bool, len(p.v)), [8]float32{}
+	for at, v := range p.v {
+		if end(v) == 0 {
+			continue
+		}
+		same := -1 // it is among its neighbours
+		for y := max(0, at/p.width-1); y <= min(p.height-1, at/p.width+1); y++ {
+			for x := max(0, at%p.width-1); x <= min(p.width-1, at%p.width+1); x++ {
+				if end(p.v[y*p.width+x]) == end(v) {
+					same++
 				}
 			}
 		}
-		return into
-	}
-	var buffer [8]float32
-	var deviations []float64
-	for at := 0; at < len(v); at += sampled {
-		if n := neighbours(buffer[:], at, false); len(n) > 0 {
-			deviations = append(deviations, math.Abs(float64(v[at]-median(n))))
+		if same > 1 {
+			continue
 		}
-	}
-	if len(deviations) == 0 {
-		return 0
-	}
-	slices.Sort(deviations)
-	limit := float32(max(leastFar, farthest*deviations[len(deviations)/2]/normalMedian))
-	for range outlierRounds {
-		var some []int
-		for at := range v {
-			if n := neighbours(buffer[:], at, true); !bad[at] && far(v[at], n, limit) {
-				some = append(some, at)
-			}
-		}
-		for _, at := range some {
-			bad[at] = true
-		}
-		found += len(some)
-		if len(some) == 0 {
-			break
-		}
-	}
-	if float64(found) > mostOutliers*float64(len(v)) {
-		return found
-	}
-	for at := range v {
-		if bad[at] {
-			if n := neighbours(buffer[:], at, true); len(n) > 0 {
-				v[at] = median(n)
-			}
+		if d := v - median(p.neighbours(buffer[:0], at, bad)); d >= leastFar || d <= -leastFar {
+			found = append(found, at)
 		}
 	}
 	return found
+}
+
+// neighbours appends the neighbours of a sample that are not bad. They are without the slope of the picture, so that edges count as flat.
+func (p plane) neighbours(into []float32, at int, bad []bool) []float32 {
+	y, x := at/p.width, at%p.width
+	var down, across float32
+	if v, w := p.v, p.width; y > 0 && y < p.height-1 && x > 0 && x < w-1 {
+		down = middle(v[at+w-1]-v[at-w-1], v[at+w]-v[at-w], v[at+w+1]-v[at-w+1]) / 2
+		across = middle(v[at-w+1]-v[at-w-1], v[at+1]-v[at-1], v[at+w+1]-v[at+w-1]) / 2
+	}
+	for i := max(0, y-1); i <= min(p.height-1, y+1); i++ {
+		for k := max(0, x-1); k <= min(p.width-1, x+1); k++ {
+			if n := i*p.width + k; n != at && !bad[n] {
+				into = append(into, p.v[n]-down*float32(i-y)-across*float32(k-x))
+			}
+		}
+	}
+	return into
+}
+
+// isolated returns the samples that lie far from all of their neighbours but one.
+func (p plane) isolated() (found []int) {
+	bad := make([]bool, len(p.v))
+	var buffer [8]float32
+	var deviations []float64
+	for at := 0; at < len(p.v); at += sampled {
+		if n := p.neighbours(buffer[:0], at, bad); len(n) > 0 {
+			deviations = append(deviations, math.Abs(float64(p.v[at]-median(n))))
+		}
+	}
+	slices.Sort(deviations)
+	limit := float32(max(leastFar, farthest*deviations[len(deviations)/2]/normalMedian))
+	for at, v := range p.v {
+		if !p.usual(at) && far(v, p.neighbours(buffer[:0], at, bad), limit) {
+			found = append(found, at)
+		}
+	}
+	for last := found; len(last) > 0; {
+		for _, at := range last {
+			bad[at] = true
+		}
+		var next []int // to those that are found no neighbours
+		for _, at := range last {
+			for i := max(0, at/p.width-1); i <= min(p.height-1, at/p.width+1); i++ {
+				for k := max(0, at%p.width-1); k <= min(p.width-1, at%p.width+1); k++ {
+					n := i*p.width + k
+					if !bad[n] && !slices.Contains(next, n) && far(p.v[n], p.neighbours(buffer[:0], n, bad), limit) {
+						next = append(next, n)
+					}
+				}
+			}
+		}
+		if found, last = append(found, next...), next; float64(len(found)) > mostOutliers*float64(len(p.v)) {
+			break
+		}
+	}
+	return found
+}
+
+// usual reports whether a sample is near four of its neighbours: it needs no closer look.
+func (p plane) usual(at int) bool {
+	y, x, near := at/p.width, at%p.width, 0
+	if y == 0 || y == p.height-1 || x == 0 || x == p.width-1 {
+		return false
+	}
+	v := p.v[at]
+	for _, n := range [8]float32{
+		p.v[at-1], p.v[at+1], p.v[at-p.width], p.v[at+p.width],
+		p.v[at-p.width-1], p.v[at-p.width+1], p.v[at+p.width-1], p.v[at+p.width+1],
+	} {
+		if d := n - v; -leastFar < d && d < leastFar {
+			near++
+		}
+	}
+	return near >= 4
+}
+
+// fill gives missing samples the median of their neighbours, from the border of a hole inwards.
+func (p plane) fill(missing []bool) {
+	var open []int
+	for at, m := range missing {
+		if m {
+			open = append(open, at)
+		}
+	}
+	var buffer [8]float32
+	for len(open) > 0 {
+		var next, done []int
+		for _, at := range open {
+			n := p.neighbours(buffer[:0], at, missing)
+			if len(n) == 0 {
+				next = append(next, at)
+				continue
+			}
+			p.v[at] = median(n)
+			done = append(done, at)
+		}
+		for _, at := range done {
+			missing[at] = false
+		}
+		if open = next; len(done) == 0 {
+			return
+		}
+	}
 }
 
 // far reports whether a sample lies far from all but one of its neighbours, which it sorts.

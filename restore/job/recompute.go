@@ -17,8 +17,8 @@ import (
 type Stored struct {
 	// Measurement is measurement.npy.
 	Measurement []byte
-	// Draw is mask.npy or kernel.npy. It is used when the item names a mask or a kernel; a random one is drawn again.
-	Draw []byte
+	// Mask is mask.npy, Kernel is kernel.npy. They are used when the item names a mask or a kernel; a random one is drawn again.
+	Mask, Kernel []byte
 }
 
 // Recomputed is the result of Recompute.
@@ -84,19 +84,22 @@ func (s Loader) load(ctx context.Context, j *Job, stored *Stored) error {
 		}
 		return s.Measure(ctx, j)
 	}
-	for name, given := range map[string]*item.Source{drawKernel: j.Item.Kernel, drawMask: j.Item.Mask} {
-		if given == nil {
+	for name, data := range map[string][]byte{drawKernel: stored.Kernel, drawMask: stored.Mask} {
+		if name == drawKernel && j.Item.Kernel == nil || name == drawMask && j.Item.Mask == nil {
 			continue
 		}
-		f, err := drawfile.Read(name, stored.Draw)
+		f, err := drawfile.Read(name, data)
 		if err != nil {
 			return fmt.Errorf("read stored mask or kernel: %w", err)
 		}
-		j.draw = f.Draw
+		j.use(f.Draw)
 	}
 	if err := j.encodeDraw(); err != nil {
 		return err
 	}
 	s.countGrey(j)
-	return j.readArray(item.FileData, stored.Measurement)
+	if err := j.readArray(item.FileData, stored.Measurement); err != nil {
+		return err
+	}
+	return s.weigh(j)
 }

@@ -10,8 +10,7 @@ import (
 
 // Score computes the metrics that apply to the item.
 func (j *Job) Score() (item.Metrics, error) {
-	observed := func(v []float32) []float32 { return j.Op.Observed(v, j.Problem.Draw) }
-	seen, applied := observed(j.Problem.Y), observed(j.applied)
+	seen, applied := j.observed(j.Problem.Y), j.observed(j.applied)
 	variance := j.noise().Variance(seen)
 	scores, failed := item.Metrics{}, error(nil)
 	if j.Item.Photons > 0 {

@@ -86,7 +86,7 @@ func (j *Job) warn(code, text string) {
 // warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as
 // the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0. A small residual is sound where little noise is stated.
 func (j *Job) warnResidual(m item.Metrics, found float64) *item.Warning {
-	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
+	seen := j.observed(j.Problem.Y)
 	variance, name := j.noise().Variance(seen), "sigma²"
 	residual := m.Of(metric.NameResidual)
 	if math.IsNaN(residual) || variance == 0 {
@@ -128,6 +128,7 @@ func (j *Job) estimate() float64 {
 	if p := j.Item.Picture; p != nil {
 		y.Step = j.level(p)
 	}
+	y.Observed = j.Problem.Weights
 	if j.Op.Masked() {
 		y.Observed = j.draw.Data
 	}
@@ -220,7 +221,7 @@ func (j *Job) warnOperator() *item.Warning {
 // independentEntries returns the number m of independent entries whose mean square has the variance of that of the observed entries,
 // 2·sigma⁴/m. The channels of a grey picture are equal, and mirrored pixels repeat others: with the multiplicities c of n entries, m is n²/Σc².
 func (j *Job) independentEntries() float64 {
-	entries := float64(len(j.Op.Observed(j.Problem.Y, j.Problem.Draw)))
+	entries := float64(len(j.observed(j.Problem.Y)))
 	p, dims := j.Item.Picture, j.Op.Measurement
 	if p == nil || len(dims) != 3 {
 		return entries
@@ -302,13 +303,13 @@ func (j *Job) warnMask() *item.Warning {
 	if j.Item.Measurement == nil || j.Item.Mask == nil || doubted {
 		return nil
 	}
-	lost := 0
-	for _, v := range j.draw.Data {
+	lost, mask := 0, j.maskDraw()
+	for _, v := range mask.Data {
 		if v == 0 {
 			lost++
 		}
 	}
-	share := float64(lost) / float64(len(j.draw.Data))
+	share := float64(lost) / float64(len(mask.Data))
 	if share <= largestLost {
 		return nil
 	}
@@ -323,8 +324,9 @@ func (j *Job) warnGuess() *item.Warning {
 	case j.Op.Task == operator.Colorize:
 		text = "the colours are a guess: with the bundled prior the grey picture was closer to the truth on 18 of 38 photographs; see docs/restore.md"
 	case j.Item.Mask != nil:
-		height, width := j.draw.Dims[0], j.draw.Dims[1]
-		if hole := drawfile.WidestHole(j.draw.Data, width); float64(hole) > widestFilled*float64(min(height, width)) {
+		mask := j.maskDraw()
+		height, width := mask.Dims[0], mask.Dims[1]
+		if hole := drawfile.WidestHole(mask.Data, width); float64(hole) > widestFilled*float64(min(height, width)) {
 			text = fmt.Sprintf("the mask has a hole %d pixels wide, whose content is a guess: in such holes a smooth fill was closer to the truth on 12 of 16 photographs; see docs/restore.md", hole)
 		}
 	}

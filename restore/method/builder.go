@@ -41,6 +41,7 @@ func (b *Builder) fail(format string, args ...any) {
 type inputs struct {
 	state             []onnx.Value // in declared order
 	measurement, mask onnx.Value
+	weights           onnx.Value // their square roots
 	time, scalars     onnx.Value
 	draws             []onnx.Value // in declared order
 	unroll            int          // see [Run.Build]
@@ -133,7 +134,17 @@ func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value) {
 	op := b.run.Operator
 	a = built(op.Apply(b.Graph, x, b.in.mask))
 	b.applied(x, a.Y)
-	return a, op.Weighted(b.Graph, b.Minus(b.in.measurement, a.Y), b.in.mask)
+	return a, b.weigh(b.Minus(b.in.measurement, a.Y))
+}
+
+// weigh multiplies a residual, or a change of A(x), with the square roots of the weights of the data term: with those of a mask, and with those of the pixels of y. A
+// gradient has them twice.
+func (b *Builder) weigh(r onnx.Value) onnx.Value {
+	r = b.run.Operator.Weighted(b.Graph, r, b.in.mask)
+	if b.run.Weighted {
+		r = b.Mul(r, b.in.weights)
+	}
+	return r
 }
 
 // The gradients of the data term.
@@ -164,7 +175,7 @@ func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) 
 	default:
 		factor = b.Div(gamma, b.Max(norm, b.Scalar(tiny)))
 	}
-	seed := b.run.Operator.Weighted(b.Graph, b.perImage(r, factor), b.in.mask)
+	seed := b.weigh(b.perImage(r, factor))
 	if limit > 0 {
 		pull = built(a.Recover(seed, r, float32(limit)))
 	} else {

@@ -54,10 +54,39 @@ func (b *Builder) Proximal(v, rho onnx.Value, noise float64, iterations int, lim
 // Proximal is [Builder.Proximal] by the singular value decomposition A = U·S·Vᵀ, which is exact:
 //
 //	d = V·S/(S² + ρ)·Uᵀ·(y − A(v))
+//
+// With weights w of the pixels of y, S² and r are S²·w and r·w where V is the identity. Else, the largest weight being m, this is the minimum for the entries that x must explain, were all weights m. An entry of less weight
+// is taken as (w/m)·y + (1 − w/m)·A(x) for the last x, which decreases the weighted term in each of [weightedRounds] (the EM algorithm for missing data, where w is 0).
 func (s SVD) Proximal(v, rho onnx.Value) (d, norm onnx.Value) {
-	r, values := s.b.Residual(v), s.Values(0)
-	factor := s.b.Div(values, s.b.Add(s.b.Mul(values, values), rho))
-	return s.V(s.b.Mul(s.Ut(r), factor)), s.b.Norm(r)
+	b := s.b
+	r, values := b.Residual(v), s.Values(0)
+	norm = b.Norm(r)
+	if !b.run.Weighted {
+		return s.V(b.Mul(s.Ut(r), b.shrink(values, rho))), norm
+	}
+	if s.d.Diagonal() {
+		w := b.Mul(b.in.weights, b.in.weights)
+		return b.Div(b.Mul(s.Ut(b.Mul(r, b.in.weights)), values), b.Add(b.Mul(b.Mul(values, values), w), rho)), norm
+	}
+	top := b.Apply("GlobalMaxPool", onnx.Float, []int{v.Dims[0], 1, 1, 1}, nil, b.in.weights)
+	root := b.Div(b.in.weights, top)
+	factor, rest := b.shrink(values, b.Div(rho, b.Mul(top, top))), b.Minus(b.Scalar(1), b.Mul(root, root))
+	r = b.Div(b.Mul(r, root), top)
+	d = s.V(b.Mul(s.Ut(r), factor))
+	for range weightedRounds {
+		a := built(b.run.Operator.Apply(b.Graph, d, b.in.mask))
+		b.applied(d, a.Y)
+		d = s.V(b.Mul(s.Ut(b.Add(r, b.Mul(rest, a.Y))), factor))
+	}
+	return d, norm
+}
+
+// weightedRounds is the number of repetitions for weights of the pixels of y.
+const weightedRounds = 2
+
+// shrink returns S/(S² + ρ).
+func (b *Builder) shrink(values, rho onnx.Value) onnx.Value {
+	return b.Div(values, b.Add(b.Mul(values, values), rho))
 }
 
 // probe is the root mean square change of the images for a difference of A: large beside the rounding of float32, small beside the range
@@ -102,7 +131,7 @@ type jacobian struct {
 // back returns Jᵀ·w of weights in the shape of y.
 func (j jacobian) back(w onnx.Value) onnx.Value {
 	j.b.spend(Cost{Operator: 1})
-	seed := j.b.run.Operator.Weighted(j.b.Graph, w, j.b.in.mask)
+	seed := j.b.weigh(w)
 	if j.limit > 0 {
 		return built(j.at.Recover(seed, j.r, j.limit))
 	}
@@ -116,7 +145,7 @@ func (j jacobian) along(p onnx.Value) onnx.Value {
 	b.spend(Cost{Operator: 1})
 	if op.Linear {
 		a := built(op.Apply(b.Graph, p, b.in.mask))
-		return op.Weighted(b.Graph, a.Y, b.in.mask)
+		return b.weigh(a.Y)
 	}
 	out, err := b.Graph.Gradient(j.pulled, j.r, p)
 	if errors.Is(err, onnx.ErrNoGradient) { // in the gradient of an operator file, as of MaxPool
@@ -131,7 +160,7 @@ func (j jacobian) difference(p onnx.Value) onnx.Value {
 	length := b.Max(b.Norm(p), b.Scalar(tiny))
 	step := b.Scalar(float32(probe * math.Sqrt(float64(op.Image.Size()))))
 	moved := built(op.Apply(b.Graph, b.Add(j.v, b.perImage(p, b.Div(step, length))), b.in.mask))
-	change := op.Weighted(b.Graph, b.Minus(moved.Y, j.at.Y), b.in.mask)
+	change := b.weigh(b.Minus(moved.Y, j.at.Y))
 	return b.perImage(change, b.Div(length, step))
 }
 

@@ -110,7 +110,7 @@ func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map
 	q := b.perImage(gap, b.Div(b.Scalar(float32(s.Number("gamma"))), b.Max(glueNorm, b.Scalar(tiny))))
 	d := b.perImage(r, b.Div(b.Scalar(float32(s.Number("omega"))), b.Max(dataNorm, b.Scalar(tiny))))
 	h := b.Gradient(encoded, glued, q)
-	seed := b.run.Operator.Weighted(b.Graph, b.Add(back.transposed(h), d), b.in.mask)
+	seed := b.weigh(b.Add(back.transposed(h), d))
 	b.spend(Cost{Operator: 1})
 	pull = b.Gradient(image, z, b.Minus(built(a.Gradient(seed)), h))
 	return b.Add(pull, q), map[string]onnx.Value{"data_norm": dataNorm, "glue_norm": glueNorm}

@@ -19,6 +19,8 @@ type Run struct {
 	Steps    []Step
 	Prior    *prior.Prior
 	Operator *operator.Operator
+	// Weighted: each pixel of y has a weight in the data term, an input of the steps. Set it before they are built.
+	Weighted bool
 
 	method  Method
 	columns map[string]column
@@ -119,6 +121,7 @@ func (r *Run) Computed() []string {
 const (
 	InputMeasurement = "y"
 	InputMask        = "draws"   // the batch of encoded masks or kernels; absent without them
+	InputWeights     = "weights" // the square roots of the weights of the pixels of y, for all channels; absent unless [Run.Weighted]
 	InputTime        = "time"    // the time index, int64 [1]
 	InputScalars     = "scalars" // a row of [Run.Row]
 )
@@ -192,6 +195,9 @@ func (r *Run) inputs(g *onnx.Graph, n, unroll int) (in inputs, all []onnx.Value)
 	in.measurement = input(InputMeasurement, onnx.Float, r.Operator.MeasurementDims(n)...)
 	if d := r.Operator.ParameterDims(n); d != nil {
 		in.mask = input(InputMask, onnx.Float, d...)
+	}
+	if r.Weighted {
+		in.weights = input(InputWeights, onnx.Float, r.Operator.WeightDims(n)...)
 	}
 	in.time = input(InputTime, onnx.Int64, 1)
 	in.scalars = input(InputScalars, onnx.Float, r.width)

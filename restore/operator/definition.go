@@ -79,6 +79,16 @@ func (d Definition) Unestimated() string {
 // Photons reports whether a measurement can have the noise of photons: it is a picture, from black at −1 to white at 1.
 func (d Definition) Photons() bool { return d.Own == nil && !d.NotPicture }
 
+// Weighable reports whether the pixels of a measurement can have weights in the data term: it is a picture, without a mask of its own or noise that A makes.
+func (d Definition) Weighable() bool {
+	return d.Own == nil && !d.NotPicture && !d.Coloured && d.Input != "mask"
+}
+
+// Uses reports whether items can have a file of this name, "mask" or "kernel": the operator's, or, for a linear A, the mask of the pixels of y.
+func (d Definition) Uses(file string) bool {
+	return file == d.Input || file == "mask" && d.Linear && d.Weighable()
+}
+
 // Expression is y = A(x) for images of one shape.
 type Expression struct {
 	// Measurement is the shape [channels, rows, columns] of y for one item. Nil: the image's.

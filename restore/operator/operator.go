@@ -152,6 +152,9 @@ func (o *Operator) Weighted(g *onnx.Graph, r, draws onnx.Value) onnx.Value {
 	return r
 }
 
+// WeightDims is the shape of the weights of the pixels of y for n items, which all channels share.
+func (o *Operator) WeightDims(n int) []int { return []int{n, 1, o.Measurement[1], o.Measurement[2]} }
+
 // Observed returns the entries of v, in the shape of y, that the data term uses; draw is the encoded mask or kernel. Only
 // inpainting drops entries: v itself is returned otherwise.
 func (o *Operator) Observed(v, draw []float32) []float32 {

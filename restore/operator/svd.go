@@ -127,6 +127,9 @@ func (d *SVD) Values(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value 
 // mask, it is the mask: a dropped pixel measures nothing.
 func (d *SVD) Paired(g *onnx.Graph, draws onnx.Value) onnx.Value { return d.paired(g, draws) }
 
+// Diagonal reports whether V is the identity, so that each pixel of an image has a coefficient of its own.
+func (d *SVD) Diagonal() bool { return d.v == nil }
+
 // Weak returns the mean square of the coefficients of Uᵀ·y whose singular values are at most `most`, and their number, for one
 // measurement y with a shape of images. Where A(x) is that small, y is noise. Both are 0 for a decomposition that is no product along the axes.
 func (d *SVD) Weak(y []float32, most float64) (meanSquare float64, entries int) {

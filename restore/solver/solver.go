@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"ddiff/restore/method"
@@ -21,6 +22,8 @@ type Problem struct {
 	Y []float32
 	// Draw is the encoded mask or kernel, nil for operators without.
 	Draw []float32
+	// Weights are the square roots of the weights of the pixels of Y in the data term, for all channels, where the run has them. Nil: all are 1.
+	Weights []float32
 	// Key draws the initial state and the noise of the steps.
 	Key noise.Key
 }
@@ -204,6 +207,13 @@ func (s *Solver) load(problems []Problem, states []State, first int) error {
 			return fmt.Errorf("solve: problem %d: %d state tensors, want %d", first+j+1, got, want)
 		}
 		parts := []Tensor{{method.InputMeasurement, problems[j].Y}, {method.InputMask, problems[j].Draw}}
+		if t := s.in[method.InputWeights]; t != nil {
+			weights := problems[j].Weights
+			if weights == nil {
+				weights = slices.Repeat([]float32{1}, len(t.F32)/s.n)
+			}
+			parts = append(parts, Tensor{method.InputWeights, weights})
+		}
 		for _, t := range states[j].Tensors {
 			parts = append(parts, Tensor{method.StateInput(t.Name), t.Data})
 		}
@@ -225,7 +235,7 @@ func (s *Solver) load(problems []Problem, states []State, first int) error {
 	for _, b := range s.state {
 		b.now = b.host
 	}
-	for _, name := range []string{method.InputMeasurement, method.InputMask} {
+	for _, name := range []string{method.InputMeasurement, method.InputMask, method.InputWeights} {
 		if t := s.in[name]; t != nil {
 			if err := s.sess.set(name, t); err != nil {
 				return err

@@ -29,6 +29,7 @@ import (
 	"ddiff/restore/metric"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -284,7 +285,10 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	for _, name := range slices.Sorted(maps.Keys(out.passport.Data)) {
 		data := &in.stored.Measurement
 		if name != item.FileData {
-			if data = &in.stored.Draw; in.item.Mask == nil && in.item.Kernel == nil {
+			if data = &in.stored.Kernel; name == drawfile.Mask+".npy" {
+				data = &in.stored.Mask
+			}
+			if in.item.Mask == nil && in.item.Kernel == nil {
 				continue // the operator draws it again from the seed
 			}
 		}

@@ -127,7 +127,7 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 	if whole.Runs > 1 && (len(all) == 0 || all[0].runs == "noise") {
 		t.Methods = []string{severalMethod}
 	}
-	method, file := t.Methods[0], s.Dataset.Kernel != "" || s.Dataset.Mask != ""
+	method, file := t.Methods[0], c.Operators.Known(t.Name).Input == "mask" && s.Dataset.Mask != "" || s.Dataset.Kernel != ""
 	if *whole.Sigma == manifest.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
 		t.Choice = method + ", with settings for the noise and the parameters of each picture"
 		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, file, c) }
