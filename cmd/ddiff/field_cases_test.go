@@ -157,6 +157,24 @@ func fieldCases(t *testing.T) []fieldCase {
 	deblur := func(kernel string) []string {
 		return []string{"a.png", "--task", "motion_deblur", "--sigma", "0.05", "--kernel", kernel, "--out", "out.png"}
 	}
+	struck := func(c color.NRGBA) []byte {
+		return drawn(t, side, side, func(x, y int) color.NRGBA {
+			if scratch(x, y) {
+				return c
+			}
+			return photograph(x, y)
+		})
+	}
+	// What a mask drops changes nothing.
+	alike := func(dir string) string {
+		write(t, filepath.Join(dir, "a.png"), struck(white))
+		e := ddiff(t, "restore", "--steps", "3", "--threads", "1", filepath.Join(dir, "a.png"), "--task", "motion_deblur", "--sigma", "0.05", "--kernel", filepath.Join(dir, "k.png"),
+			"--mask", filepath.Join(dir, "m.png"), "--unchecked", "--out", filepath.Join(dir, "right.png"))
+		if e.code != 0 {
+			return e.stderr
+		}
+		return equal("out.png", "right.png")(dir)
+	}
 	twelve := image.NewGray16(image.Rect(0, 0, side, side))
 	for i := range side * side {
 		twelve.SetGray16(i%side, i/side, color.Gray16{Y: uint16(4 * i)})
@@ -235,6 +253,16 @@ func fieldCases(t *testing.T) []fieldCase {
 		{"kernel in an archive", with("k.npz", archive.Bytes()), deblur("k.npz"), 0, nil, sameAs(npy(9, values))},
 		{"kernel in a frame", with("k.npy", npy(64, framed)), deblur("k.npy"), 0, nil, sameAs(npy(9, values))},
 		{"even kernel", with("k.npy", npy(4, box4)), deblur("k.npy"), 0, []string{"pad it with zeros to odd sides, at the right and below for this one"}, sameAs(npy(5, box5))},
+		{"mask of a blurred picture", map[string][]byte{"a.png": struck(red), "k.png": kernel, "m.png": drawn(t, side, side, pick(scratch, black, white))},
+			append(deblur("k.png"), "--mask", "m.png", "--unchecked"), 0, nil, alike},
+		{"mask without a kernel", map[string][]byte{"a.png": photo, "m.png": drawn(t, side, side, pick(scratch, black, white))},
+			[]string{"a.png", "--task", "motion_deblur", "--sigma", "0.05", "--mask", "m.png"}, 2, []string{"needs the kernel of the pictures; give --kernel FILE"}, nil},
+		{"dead pixels", map[string][]byte{"a.png": drawn(t, side, side, func(x, y int) color.NRGBA {
+			if x%8 == 3 && y%8 == 5 {
+				return white
+			}
+			return photograph(x, y)
+		})}, denoise("a.png"), 0, []string{"16 pixels (1.6 %) differ from all of their neighbours as dead and hot ones do: they are left out"}, nil},
 		{"MATLAB kernel", with("k.mat", []byte("MATLAB 5.0 MAT-file")), deblur("k.mat"), 3, []string{"it is a file of MATLAB; save its array as .npy"}, nil},
 		{"kernel", with("k.png", kernel), deblur("k.png"), 0, nil, sameAs(npy(9, values))},
 	}
