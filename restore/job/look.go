@@ -156,11 +156,12 @@ func (l Look) Sigma(n Noisy) (float64, error) {
 	if n.Task == operator.Demosaic {
 		y = y.Mosaic()
 	}
-	estimate := noiselevel.Estimate
+	var level float64
 	if raster.IsLossy(n.Measurement) && y.Observed == nil && n.Task != operator.Demosaic {
-		estimate = noiselevel.EstimateCompressed
+		level, err = noiselevel.EstimateCompressed(y)
+	} else {
+		level, _, err = noiselevel.EstimateShot(y)
 	}
-	level, err := estimate(y)
 	if err != nil {
 		return 0, fmt.Errorf("%w; %s", err, giveNumber)
 	}

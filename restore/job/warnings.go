@@ -123,6 +123,15 @@ func (j *Job) estimate() float64 {
 	if j.Item.Measurement == nil || j.Item.SigmaEstimated || j.Item.Photons > 0 || j.lossy || j.Op.NotPicture || j.Op.Coloured || j.Op.Own != nil {
 		return math.NaN()
 	}
+	found, err := noiselevel.Estimate(j.noisy())
+	if err != nil {
+		return math.NaN()
+	}
+	return found
+}
+
+// noisy is a stored picture for an estimate.
+func (j *Job) noisy() noiselevel.Picture {
 	dims := j.Op.Measurement
 	y := noiselevel.Picture{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y}
 	if p := j.Item.Picture; p != nil {
@@ -135,11 +144,16 @@ func (j *Job) estimate() float64 {
 	if j.Op.Task == operator.Demosaic {
 		y = y.Mosaic()
 	}
-	found, err := noiselevel.Estimate(y)
-	if err != nil {
-		return math.NaN()
+	return y
+}
+
+// shot reports whether the level was estimated of noise that grows with the brightness.
+func (j *Job) shot() bool {
+	if !j.Item.SigmaEstimated || j.lossy || len(j.Op.Measurement) != 3 || j.Op.Own != nil {
+		return false
 	}
-	return found
+	_, shot, err := noiselevel.EstimateShot(j.noisy())
+	return err == nil && shot
 }
 
 // warnSigma compares the stated noise level with that of the picture. The estimate in a file with lossy compression has the noise and texture of its brightness.
@@ -162,6 +176,8 @@ func (j *Job) warnSigma(found float64) *item.Warning {
 		if coarse := j.coarseNoise(); coarse > hardlyAny {
 			text += fmt.Sprintf("; if you see coarse noise, as of a JPEG file that was saved as another, give --sigma %.2g, the variation of its flattest parts", coarse)
 		}
+	case j.shot():
+		text = fmt.Sprintf("the noise grows with the brightness, as that of light does: sigma %.2g is its mean; if it remains in bright parts, give a larger one", sigma)
 	default:
 		return nil
 	}

@@ -64,35 +64,54 @@ func (p Picture) Mosaic() Picture {
 // Estimate returns the standard deviation of the noise in units of Pix, with three significant digits. It is at least that of
 // rounding to Step. Channels that are all equal count once. Errors wrap ErrFewPatches and ErrNotFinite.
 func Estimate(p Picture) (float64, error) {
+	patches, err := p.patches()
+	if err != nil {
+		return 0, err
+	}
+	variance, err := patches.noise(patches.places)
+	if err != nil {
+		return 0, err
+	}
+	return roundTo(max(math.Sqrt(variance), p.Step/math.Sqrt(12)), digits), nil
+}
+
+// patches checks a picture and returns its patches.
+func (p Picture) patches() (*patches, error) {
 	if n := p.Height * p.Width; p.Channels < 1 || p.Height < 1 || p.Width < 1 || len(p.Pix) != p.Channels*n || p.Observed != nil && len(p.Observed) != n {
-		return 0, fmt.Errorf("estimate the noise: %d values and %d observed pixels do not suit %d×%d×%d", len(p.Pix), len(p.Observed), p.Channels, p.Height, p.Width)
+		return nil, fmt.Errorf("estimate the noise: %d values and %d observed pixels do not suit %d×%d×%d", len(p.Pix), len(p.Observed), p.Channels, p.Height, p.Width)
 	}
 	if slices.ContainsFunc(p.Pix, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }) {
-		return 0, fmt.Errorf("estimate the noise: %w", ErrNotFinite)
+		return nil, fmt.Errorf("estimate the noise: %w", ErrNotFinite)
 	}
-	p = p.distinct()
-	patches := newPatches(p)
-	least := perEntry * patches.entries
-	if n := len(patches.places); n < least {
+	return newPatches(p.distinct()), nil
+}
+
+// noise returns the variance of the noise in those of some patches that have little texture.
+func (s *patches) noise(places []place) (float64, error) {
+	least := s.least()
+	if n := len(places); n < least {
 		return 0, fmt.Errorf("estimate the noise: %w: %d of %d×%d pixels without holes and clipped values, at least %d are needed", ErrFewPatches, n, side, side, least)
 	}
-	variance, err := patches.variance(patches.places)
-	limit := gradientLimit(p.Channels)
+	variance, err := s.variance(places)
+	limit := gradientLimit(s.Channels)
 	for range rounds {
-		flat := patches.below(limit * variance)
+		flat := below(places, limit*variance)
 		if err != nil || len(flat) < least {
 			break
 		}
 		last := variance
-		if variance, err = patches.variance(flat); math.Abs(variance-last) <= settled*variance {
+		if variance, err = s.variance(flat); math.Abs(variance-last) <= settled*variance {
 			break
 		}
 	}
 	if err != nil {
 		return 0, fmt.Errorf("estimate the noise: %w", err)
 	}
-	return roundTo(max(math.Sqrt(variance), p.Step/math.Sqrt(12)), digits), nil
+	return variance, nil
 }
+
+// least is the least number of patches for an estimate.
+func (s *patches) least() int { return perEntry * s.entries }
 
 // distinct returns the picture with one channel if all channels are equal: their noise is the same.
 func (p Picture) distinct() Picture {

@@ -19,6 +19,7 @@ type patches struct {
 type place struct {
 	at     int
 	energy float64
+	mean   float64
 }
 
 func newPatches(p Picture) *patches {
@@ -39,7 +40,7 @@ func newPatches(p Picture) *patches {
 		for x := 0; x < cols; x += stride {
 			if at := y*p.Width + x; s.usable(at) {
 				s.read(patch, at)
-				s.places = append(s.places, place{at, energy(patch)})
+				s.places = append(s.places, place{at, energy(patch), s.offset + mean(patch)})
 			}
 		}
 	}
@@ -78,6 +79,14 @@ func (s *patches) read(into []float64, at int) {
 	}
 }
 
+func mean(patch []float64) float64 {
+	sum := 0.0
+	for _, v := range patch {
+		sum += v
+	}
+	return sum / float64(len(patch))
+}
+
 // energy is the sum of the squared central differences along rows and columns inside a patch.
 func energy(patch []float64) float64 {
 	sum := 0.0
@@ -96,10 +105,10 @@ func energy(patch []float64) float64 {
 	return sum
 }
 
-// below returns the patches whose gradients have less energy than limit.
-func (s *patches) below(limit float64) []place {
+// below returns those of some patches whose gradients have less energy than limit.
+func below(places []place, limit float64) []place {
 	var out []place
-	for _, p := range s.places {
+	for _, p := range places {
 		if p.energy < limit {
 			out = append(out, p)
 		}
@@ -110,21 +119,21 @@ func (s *patches) below(limit float64) []place {
 // variance returns the variance of the noise in some patches.
 func (s *patches) variance(places []place) (float64, error) {
 	n := float64(len(places))
-	patch, mean := make([]float64, s.entries), make([]float64, s.entries)
+	patch, means := make([]float64, s.entries), make([]float64, s.entries)
 	products := make([]float64, s.entries*s.entries) // upper triangle
 	for _, p := range places {
 		s.read(patch, p.at)
 		for i, v := range patch {
-			mean[i] += v / n
+			means[i] += v / n
 			row := products[i*s.entries:][:s.entries]
 			for j := i; j < len(row); j++ {
 				row[j] += v * patch[j]
 			}
 		}
 	}
-	for i := range mean {
-		for j := i; j < len(mean); j++ {
-			products[i*s.entries+j] = products[i*s.entries+j]/n - mean[i]*mean[j]
+	for i := range means {
+		for j := i; j < len(means); j++ {
+			products[i*s.entries+j] = products[i*s.entries+j]/n - means[i]*means[j]
 		}
 	}
 	var e mat.EigenSym
