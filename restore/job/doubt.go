@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"ddiff/restore"
 	"ddiff/restore/item"
@@ -29,10 +30,12 @@ const (
 
 // Doubt is a reason not to believe a restored picture.
 type Doubt struct {
-	// Text says it in a sentence without its end, after the noise level.
+	// Text says it in a sentence without its end.
 	Text string
 	// Sigma is the noise level with which the picture may be restored better; that of the doubted result where none is known.
 	Sigma float64
+	// Std is the parameter std of a Gaussian blur with which it may be; 0: that of the doubted result.
+	Std float64
 	// Raised: it is larger than that of the doubted result.
 	Raised bool
 }
@@ -52,10 +55,15 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 		return nil
 	}
 	ratio := m[metric.NameResidual]/variance + 1
+	if last == nil {
+		if d := j.doubtWidth(); d != nil {
+			return d
+		}
+	}
 	raise := func(text string) *Doubt {
 		factor := max(leastRaise, math.Sqrt(ratio))
 		sigma := math.Sqrt(j.Item.Sigma*j.Item.Sigma + (factor*factor-1)*variance)
-		return &Doubt{Text: text, Sigma: min(sigma, largestSigma), Raised: true}
+		return &Doubt{Text: j.said(text), Sigma: min(sigma, largestSigma), Raised: true}
 	}
 	switch {
 	case ratio > largestMisfit+spreads*spread:
@@ -75,7 +83,7 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 		if found := j.estimate(); found < j.Item.Sigma/largestExcess {
 			lower = found
 		}
-		return &Doubt{Text: "is more noise than the picture has", Sigma: max(lower, smallDenoise)}
+		return &Doubt{Text: j.said("is more noise than the picture has"), Sigma: max(lower, smallDenoise)}
 	}
 	return nil
 }
@@ -128,7 +136,17 @@ func bandEnergies(x *raster.Image) (e [bands]float64) {
 	return e
 }
 
-// Changed notes that the noise level was changed from that of an earlier restoration, which was doubted.
-func (j *Job) Changed(from float64, d *Doubt) {
-	j.warn(item.WarnChanged, fmt.Sprintf("sigma %.3g %s; restored with %.3g", from, d.Text, j.Item.Sigma))
+// said is a sentence on the noise level.
+func (j *Job) said(text string) string { return fmt.Sprintf("sigma %.3g %s", j.Item.Sigma, text) }
+
+// Changed notes that settings were changed from those of an earlier restoration, which was doubted.
+func (j *Job) Changed(from *item.Item, d *Doubt) {
+	var with []string
+	if std := j.Item.Params[stdParameter]; std != from.Params[stdParameter] {
+		with = append(with, fmt.Sprintf("std %.3g", std))
+	}
+	if j.Item.Sigma != from.Sigma || len(with) == 0 {
+		with = append(with, fmt.Sprintf("sigma %.3g", j.Item.Sigma))
+	}
+	j.warn(item.WarnChanged, d.Text+"; restored with "+strings.Join(with, " and "))
 }

@@ -44,6 +44,7 @@ type Job struct {
 	applied  []float32     // A of the restored image
 	baseline *raster.Image // of a scored item with a truth, see operator.Baseline
 	profile  []byte        // ICC profile of a measurement that is a picture
+	quality  float64       // of the compression of a measurement that is a picture, 100 without loss
 	lossy    bool          // the measurement is a file with lossy compression, apart from those of the task jpeg
 	mirrored []int         // shape of a mask before it was mirrored with its measurement; nil: it was not
 }

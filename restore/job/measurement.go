@@ -155,7 +155,7 @@ func (j *Job) readPicture(path string, data []byte) error {
 	}
 	j.noteOrientation(orientation)
 	j.warnOf(p)
-	j.lossy = raster.IsLossy(data)
+	j.lossy, j.quality = raster.IsLossy(data), qualityOf(data)
 	return j.checkNumbers(path, p.Bits)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"ddiff/restore/item"
@@ -18,7 +19,7 @@ var ErrImplausible = errors.New("no restoration explains the picture")
 
 // believed finishes a solved picture. One that is doubted, see [job.Job.Doubt], is restored again with other noise levels, alone, until a result is believed.
 func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Result {
-	stated := p.Item.Sigma
+	stated := p.Item
 	var first, last *job.Doubt
 	for attempt := 0; ; attempt++ {
 		m, err := p.Score()
@@ -31,7 +32,7 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 		}
 		if doubt == nil {
 			if first != nil {
-				p.Changed(stated, first)
+				p.Changed(&stated, first)
 			}
 			return s.finish(p, m, res)
 		}
@@ -39,12 +40,19 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 			first = doubt
 		}
 		last = doubt
-		if attempt == attempts || doubt.Sigma == p.Item.Sigma || doubt.Raised && doubt.Sigma < p.Item.Sigma {
-			return failed(p, fmt.Errorf("%w: sigma %.3g %s, and no other one, the last %.3g, helped; check the task and the width of its blur, kernel or mask; --unchecked writes the result as it is",
-				ErrImplausible, stated, first.Text, p.Item.Sigma))
+		if attempt == attempts || doubt.Std == 0 && doubt.Sigma == p.Item.Sigma || doubt.Raised && doubt.Sigma < p.Item.Sigma {
+			tried := ""
+			if p.Item.Sigma != stated.Sigma {
+				tried = fmt.Sprintf(", and no other sigma, the last %.3g, helped", p.Item.Sigma)
+			}
+			return failed(p, fmt.Errorf("%w: %s%s; check the task and the width of its blur, kernel or mask; --unchecked writes the result as it is", ErrImplausible, first.Text, tried))
 		}
 		next := &prepared{picture: p.picture, at: p.at}
-		next.picture.Sigma, next.picture.Estimate = doubt.Sigma, false
+		next.picture.Sigma, next.picture.Estimate = doubt.Sigma, p.Item.SigmaEstimated && doubt.Sigma == p.Item.Sigma
+		if doubt.Std != 0 {
+			next.picture.Params = maps.Clone(p.Item.Params)
+			next.picture.Params["std"] = doubt.Std
+		}
 		next.picture.Tile, next.picture.Overlap = p.Item.Tile, p.Item.Overlap
 		begin := time.Now()
 		if err := s.prepare(ctx, &next.Job, next.picture); err != nil {

@@ -2,6 +2,7 @@ package drawfile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"ddiff/restore/operator"
@@ -28,6 +29,7 @@ func (f *File) readKernel(p *raster.Picture) error {
 	f.flatten()
 	f.crop()
 	f.square()
+	f.noteCentre()
 	sum := 0.0
 	for _, v := range d.Data {
 		sum += float64(v)
@@ -165,6 +167,27 @@ func (f *File) square() {
 		f.note("its sides are %s: the centre is element %d, %d from 0, as in SciPy and OpenCV; for another one pad it with zeros to odd sides, at the right and below for this one", sides(h, w), h/2, w/2)
 	}
 }
+
+// noteCentre says where the light of a kernel lies, if that is far from its centre: a shifted kernel shifts the restored picture, which no picture shows.
+func (f *File) noteCentre() {
+	d := f.Draw
+	var right, below, sum float64
+	for i, v := range d.Data {
+		right += float64(v) * float64(i%d.Dims[1]-d.Dims[1]/2)
+		below += float64(v) * float64(i/d.Dims[1]-d.Dims[0]/2)
+		sum += float64(v)
+	}
+	if right, below = right/sum, below/sum; sum > 0 && math.Hypot(right, below) >= max(offCentre, offCentreShare*float64(d.Dims[0])) {
+		f.note("the mean of its light lies %.1f pixels to the right and %.1f below its centre: the restored picture is shifted by as much", right, below)
+	}
+}
+
+// offCentre is the distance of a kernel's light from its centre in pixels from which it is said, offCentreShare the least in parts of its side: drawn paths are centred
+// by their turns, not by their light.
+const (
+	offCentre      = 1.5
+	offCentreShare = 0.125
+)
 
 // maxSide bounds the memory of a kernel that is padded to a square.
 const maxSide = 1 << 12

@@ -82,6 +82,7 @@ func (f *File) readArray(data []byte) error {
 	}
 	f.crop()
 	f.square()
+	f.noteCentre()
 	return nil
 }
 

@@ -1,0 +1,77 @@
+package job
+
+import (
+	"fmt"
+	"strconv"
+
+	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
+	"ddiff/restore/raster"
+)
+
+const (
+	// tooWide and tooWideHigh bound the stated width of a Gaussian blur over the one that the picture has, and over the largest one that it may have.
+	tooWide, tooWideHigh = 1.4, 1.1
+	// webpQuality stands for the quality of lossy files that do not state one.
+	webpQuality = 75
+)
+
+// Width estimates the blur of a measurement, a file of a picture or an array, see [drawfile.EstimateWidth]. Widths are in pixels of the measurement.
+func (l Look) Width(data []byte, shape drawfile.BlurShape) (drawfile.Width, error) {
+	if !raster.IsNPY(data) {
+		p, err := raster.DecodePicture(data)
+		if err != nil {
+			return drawfile.Width{}, err
+		}
+		return drawfile.EstimateWidth(p.Image, shape, qualityOf(data))
+	}
+	a, err := raster.DecodeMeasurement(data)
+	if err != nil {
+		return drawfile.Width{}, err
+	}
+	if len(a.Shape) != 3 {
+		return drawfile.Width{}, fmt.Errorf("%w: its shape is %v", drawfile.ErrNoWidth, a.Shape)
+	}
+	return drawfile.EstimateWidth(&raster.Image{Channels: a.Shape[0], Height: a.Shape[1], Width: a.Shape[2], Pix: a.Data}, shape, 100)
+}
+
+// qualityOf is the quality of a file with lossy compression, 100 for others.
+func qualityOf(data []byte) float64 {
+	if !raster.IsLossy(data) {
+		return 100
+	}
+	if raster.IsJPEG(data) {
+		if s, err := operator.Builtin().Known(operator.JPEG).Stated(data); err == nil && s.Params != nil {
+			return s.Params["quality"]
+		}
+	}
+	return webpQuality
+}
+
+// doubtWidth doubts a Gaussian blur that is stated far wider than that of the stored picture.
+func (j *Job) doubtWidth() *Doubt {
+	if j.Op.Task != operator.GaussianDeblur || j.Op.IsGiven() || j.Item.Picture == nil {
+		return nil
+	}
+	w, h := j.Item.RestoredSize()
+	seen := raster.Crop(&raster.Image{Channels: j.Op.Image.Channels, Height: j.Op.Image.Height, Width: j.Op.Image.Width, Pix: j.Problem.Y}, w, h)
+	stated := j.Op.Params[stdParameter]
+	found, err := drawfile.EstimateWidth(seen, drawfile.Gaussian, j.quality)
+	if err != nil {
+		return nil
+	}
+	if pixels := j.Op.Image.Length(stated); pixels < tooWide*found.Pixels || pixels < tooWideHigh*found.High {
+		return nil
+	}
+	std := WidthIn(found.Pixels, j.Op.Image)
+	return &Doubt{Text: fmt.Sprintf("std %.3g is wider than the blur of the picture, which is about %.2g", stated, std), Sigma: j.Item.Sigma, Std: std}
+}
+
+// stdParameter is the parameter of the width of a Gaussian blur.
+const stdParameter = "std"
+
+// WidthIn converts a width from pixels to the unit of operators' parameters, with two digits.
+func WidthIn(pixels float64, image operator.Shape) float64 {
+	x, _ := strconv.ParseFloat(strconv.FormatFloat(pixels*256/float64(min(image.Height, image.Width)), 'g', 2, 64), 64)
+	return x
+}
