@@ -94,10 +94,10 @@ func (a region) distance(t manifest.TaskSpec) float64 {
 	return max(a.sigmaLow-n.Level(), n.Level()-a.sigmaHigh, 0)
 }
 
-// chooseMethods chooses for each task of a restoration.
-func chooseMethods(s *manifest.Spec, c shard.Catalogue) error {
+// chooseMethods chooses for each task of a restoration. perPicture: the parameters of each picture are estimated.
+func chooseMethods(s *manifest.Spec, c shard.Catalogue, perPicture bool) error {
 	for i := range s.Tasks {
-		if err := chooseMethod(s, &s.Tasks[i], c); err != nil {
+		if err := chooseMethod(s, &s.Tasks[i], c, perPicture); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func chooseMethods(s *manifest.Spec, c shard.Catalogue) error {
 
 // chooseMethod sets method and settings of a task as the measurements in autoTable suggest, with the reason. Where none covers the task, the method is
 // that of the first row of its table, or the campaign's. Where files tell the noise level or parameters, the settings are chosen for each of them.
-func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) error {
+func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue, perPicture bool) error {
 	all, err := regions()
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 		t.Methods = []string{severalMethod}
 	}
 	method, file := t.Methods[0], c.Operators.Known(t.Name).Input == "mask" && s.Dataset.Mask != "" || s.Dataset.Kernel != ""
-	if *whole.Sigma == manifest.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
+	if perPicture || *whole.Sigma == manifest.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
 		t.Choice = method + ", with settings for the noise and the parameters of each picture"
 		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, file, c) }
 		return nil

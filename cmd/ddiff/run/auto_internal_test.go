@@ -28,7 +28,7 @@ func auto(t *testing.T, change func(s *manifest.Spec, task *manifest.TaskSpec), 
 		change(s, &task)
 	}
 	s.Tasks = []manifest.TaskSpec{task}
-	if err := chooseMethods(s, shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}); err != nil {
+	if err := chooseMethods(s, shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}, false); err != nil {
 		t.Fatal(err)
 	}
 	return s, s.Tasks[0]

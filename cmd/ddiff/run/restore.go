@@ -21,6 +21,7 @@ import (
 	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
+	"ddiff/restore/operator/drawfile"
 )
 
 // white is that of 8 bits.
@@ -32,6 +33,7 @@ type restoreOptions struct {
 	into    string // folder of the restored pictures; empty: that of each input
 	results string // output of the campaign, which is kept
 	force   bool
+	blur    drawfile.BlurShape // of the width that is estimated in each picture; empty: none
 	outputOptions
 }
 
@@ -43,8 +45,8 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF, WebP, BMP or GIF, or .npy measurements.\n" +
 			"FILES are files and folders. Without a task, noise or strong JPEG compression is looked for, and removed.\n" +
 			"The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
-			"blur need --kernel, Gaussian blur --kernel or --param std=N, its width in 1/256 of the shorter\n" +
-			"side. Black is -1 and white is 1 in the units of --sigma.\n" +
+			"blur need --kernel, Gaussian blur --param std=auto, or std=N, its width in 1/256 of the shorter\n" +
+			"side, or --kernel, which may be disk:auto or disk:RADIUS for a lens out of focus. Black is -1 and white is 1 in the units of --sigma.\n" +
 			"The restored picture of photo.jpg is photo.restored.jpg beside it, with camera, date and passport. An existing\n" +
 			"file is replaced only with --force. Rerun the same command after an interruption to resume.",
 		Example: "  ddiff restore photo.jpg\n" +
@@ -99,11 +101,14 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err := o.look(flags, inputs, stderr); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
+	if err := o.takeBlur(); err != nil {
+		return cli.Usage(fmt.Errorf("restore: %w", err))
+	}
 	spec, err := o.plan(flags, inputs)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.checkDraws(spec), o.checkPreview(spec)); err != nil {
+	if err := errors.Join(o.checkDraws(spec), o.checkPreview(spec), o.checkBlur(spec)); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	spec.KeepObserved = o.keep(flags, spec)
@@ -121,6 +126,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return err
 	}
 	defer func() { _ = cli.CloseRuntimes(runtimes) }()
+	inputs = w.estimateBlurs(inputs)
 	if o.preview > 0 {
 		dir, err := w.cropPreviews(inputs)
 		defer os.RemoveAll(dir) //nolint:errcheck // in the folder for temporary files
@@ -202,7 +208,7 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 	// Settings of a person, and other priors than the measured one, leave nothing to choose.
 	own := spec.Prior == manifest.PriorBundled || spec.Prior == manifest.PriorBase
 	if auto && own && !slices.ContainsFunc([]string{"preset", "solver"}, flags.Changed) {
-		if err := chooseMethods(spec, o.Catalogue); err != nil {
+		if err := chooseMethods(spec, o.Catalogue, o.blur != ""); err != nil {
 			return nil, err
 		}
 	}
@@ -214,8 +220,8 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 	if err := spec.Validate(program); err != nil {
 		return nil, cli.Usage(err)
 	}
-	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") {
-		return nil, cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=N, N = 256 · (standard deviation in pixels) / " +
+	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") && o.blur == "" {
+		return nil, cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=auto, or std=N, N = 256 · (standard deviation in pixels) / " +
 			"(shorter side in pixels), or the blur itself with --kernel FILE; --sigma is the noise"))
 	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}

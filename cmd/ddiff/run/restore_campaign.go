@@ -66,7 +66,7 @@ func pictureRows(inputs []*picture) shard.Rows {
 	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i, in := range inputs {
-				row := manifest.Row{Index: i, Name: in.name, Measurement: in.path}
+				row := manifest.Row{Index: i, Name: in.name, Measurement: in.path, Overrides: manifest.Overrides{Params: in.params, Kernel: in.kernel}}
 				if err := manifest.CheckFile(in.path); err != nil {
 					row.Err = &manifest.FieldError{File: in.name, Err: err}
 				}

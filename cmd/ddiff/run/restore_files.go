@@ -43,6 +43,9 @@ type picture struct {
 	scale float64
 	sigma *float64
 
+	params map[string]float64 // that were estimated
+	kernel string             // file of a kernel that was estimated; empty: that of all pictures
+
 	info     fs.FileInfo        // of the file; nil if it is gone
 	restored *passport.Passport // of the existing file with the name of its restored picture; nil without one
 }
@@ -262,7 +265,7 @@ func (w *pictureWriter) skipEqual(existing []*picture) {
 	for _, in := range existing {
 		p := w.pictures(in)[0]
 		if r := in.restored; r != nil && !w.unchecked && slices.ContainsFunc(r.Warnings, func(a item.Warning) bool { return a.Code == item.WarnChanged }) {
-			p.Sigma, p.Estimate = r.Item.Sigma, false
+			p.Sigma, p.Estimate, p.Params = r.Item.Sigma, false, r.Item.Params
 		}
 		if r := in.restored; r != nil && p.Tile == 0 && r.Item.Tile == w.session.Large.Side && r.Item.Overlap == w.session.Large.Overlap {
 			p.Tile, p.Overlap = r.Item.Tile, r.Item.Overlap

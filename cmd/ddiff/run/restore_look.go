@@ -58,7 +58,7 @@ func (o *restoreOptions) look(flags *pflag.FlagSet, inputs []*picture, stderr io
 		return fmt.Errorf("%s and %s need different tasks: %w", tasks[names[0]], tasks[names[1]], errNoTask)
 	}
 	if names[0] == "" {
-		return fmt.Errorf("neither noise nor strong compression was found, and a blur or a small size is not looked for: %w", errNoTask)
+		return fmt.Errorf("neither noise nor strong compression was found; a blur is not undone without being asked, and a small size is not looked for: %w", errNoTask)
 	}
 	o.Tasks = names
 	if flags.Lookup("task").Changed = true; names[0] == operator.Denoise {
@@ -99,6 +99,9 @@ func examine(path string, operators operator.Set) (found, task string, err error
 		task = operator.Denoise
 	case quality < goodQuality:
 		task = operator.JPEG
+	}
+	if blur := blurOf(data); blur != "" {
+		parts = append(parts, blur)
 	}
 	return strings.Join(parts, ", "), task, nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +98,7 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 	for _, c := range w.spec.Cells() {
 		t := c.Task
 		s := restorer.Settings{
-			Task: t.Name, Params: in.scaled(t.Params), Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
+			Task: t.Name, Params: in.scaled(in.with(t.Params)), Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
 			Seed: w.spec.Seed, Run: c.Run, Tile: w.tile, Overlap: w.overlap, Precision: w.spec.PrecisionOf(t.Name), KeepObserved: w.spec.KeepObserved,
 		}
 		if *t.Sigma == manifest.SigmaAuto {
@@ -119,7 +120,7 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 			}
 		}
 		out = append(out, restorer.Picture{
-			Name: in.name, Measurement: restorer.File{Path: in.path}, Mask: restorer.File{Path: d.Mask}, Kernel: restorer.File{Path: d.Kernel},
+			Name: in.name, Measurement: restorer.File{Path: in.path}, Mask: restorer.File{Path: d.Mask}, Kernel: restorer.File{Path: cmp.Or(in.kernel, d.Kernel)},
 			Range: d.MeasurementRange, Settings: s,
 		})
 	}

@@ -128,6 +128,12 @@ func (m *MeasurementFlags) Add(f *pflag.FlagSet) {
 	f.StringVar(&m.kernel, "kernel", "", "blur kernel `file` for motion, nonlinear and Gaussian blur: an image or .npy; square, odd side")
 }
 
+// Kernel returns the value of --kernel.
+func (m *MeasurementFlags) Kernel() string { return m.kernel }
+
+// SetKernel replaces the value of --kernel by a file.
+func (m *MeasurementFlags) SetKernel(path string) { m.kernel = path }
+
 // set sets the fields of a dataset.
 func (m *MeasurementFlags) set(flags *pflag.FlagSet, s *manifest.Spec) error {
 	if flags.Changed("measurement-range") {
