@@ -178,7 +178,8 @@ const (
 	WarnResidual = "residual" // the mean square residual is far from sigma^2
 	WarnWorse    = "worse"    // further from the truth than the measurement
 	WarnSigma    = "sigma"    // the stated noise level is far from that of the picture, or the estimate is doubtful
-	WarnChanged  = "changed"  // restored with another noise level than the stated or estimated one, with which the result was not to be believed
+	WarnChanged  = "changed"  // restored with another noise level or width of a blur than the stated or estimated one, with which the result was not to be believed
+	WarnDoubt    = "doubt"    // not to be believed, and not restored with other settings: by a campaign, or unchecked
 	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
 	WarnMask     = "mask"     // the mask's file was repaired, or is doubtful, or loses most pixels: it may be inverted

@@ -8,6 +8,7 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -24,6 +25,9 @@ const (
 	lowering   = 0.7
 	// blindSigma is a noise level from which a raised one must be that of the residual.
 	blindSigma = 0.25
+	// jpegMisfit is the root mean square of y − A(x) of a JPEG picture above which its tables are not the stated ones: it was 0.017 at most with the right ones, and 0.1 at least with
+	// quality 10 in place of 50.
+	jpegMisfit = 0.032
 	// largestSigma is a noise level that leaves hardly anything of a picture.
 	largestSigma = 0.5
 )
@@ -41,15 +45,22 @@ type Doubt struct {
 }
 
 // Doubt looks at a scored restoration of a stored picture. It returns nil for one that explains its measurement and is no rougher than pictures are, and
-// where nothing is known: few steps, a measurement that is no picture, or noise that is not white. last is the doubt that led to this restoration, nil for none.
+// where nothing is known: few steps, a measurement that is no picture, or noise that is not white, but for that of JPEG. last is the doubt that led to this restoration, nil for none.
 func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
-	if j.Item.Measurement == nil || j.Op.NotPicture || j.Op.Coloured || !m.Has(metric.NameResidual) {
+	j.doubted = true
+	if j.Item.Measurement == nil || j.Op.NotPicture || !m.Has(metric.NameResidual) {
 		return nil
 	}
 	if p, err := e.Preset(j.Plan, j.Item.Preset, j.noise().Level()); err == nil && float64(j.Plan.Solver.Steps) < fewSteps*float64(p.Steps) {
 		return nil
 	}
 	seen := j.observed(j.Problem.Y)
+	if j.Op.Task == operator.JPEG {
+		return j.doubtJPEG(m[metric.NameResidual] + j.noise().Variance(seen))
+	}
+	if j.Op.Coloured {
+		return nil
+	}
 	variance, spread := j.noise().Variance(seen), j.noise().Spread(seen)*math.Sqrt(float64(len(seen))/j.independentEntries())
 	if variance == 0 {
 		return nil
@@ -86,6 +97,31 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 		return &Doubt{Text: j.said("is more noise than the picture has"), Sigma: max(lower, smallDenoise)}
 	}
 	return nil
+}
+
+// doubtJPEG doubts a picture that no compression with the stated tables leaves, by the mean square residual.
+func (j *Job) doubtJPEG(residual float64) *Doubt {
+	if residual <= jpegMisfit*jpegMisfit {
+		return nil
+	}
+	const levels = 255. / 2 // of a unit
+	return &Doubt{Sigma: j.Item.Sigma, Text: fmt.Sprintf("JPEG of quality %g leaves no such picture, by %.2g levels: state the quality of its first compression, or a higher one, and give it neither cropped nor scaled",
+		j.Op.Params["quality"], math.Sqrt(residual)*levels)}
+}
+
+// warnDoubt warns of a result that was not looked at before.
+func (j *Job) warnDoubt(e *restore.Engine, m item.Metrics) {
+	if j.doubted {
+		return
+	}
+	if d := j.Doubt(e, m, nil); d != nil {
+		if d.Std != 0 {
+			d.Text += fmt.Sprintf("; try std %.2g", d.Std)
+		} else if d.Sigma != j.Item.Sigma {
+			d.Text += fmt.Sprintf("; try sigma %.2g", d.Sigma)
+		}
+		j.warn(item.WarnDoubt, d.Text)
+	}
 }
 
 // rough compares the bands of the restored picture with those of its measurement.

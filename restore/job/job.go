@@ -46,6 +46,7 @@ type Job struct {
 	profile  []byte        // ICC profile of a measurement that is a picture
 	quality  float64       // of the compression of a measurement that is a picture, 100 without loss
 	lossy    bool          // the measurement is a file with lossy compression, apart from those of the task jpeg
+	doubted  bool          // Doubt has looked at the solution
 	mirrored []int         // shape of a mask before it was mirrored with its measurement; nil: it was not
 }
 

@@ -57,6 +57,7 @@ const (
 
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m item.Metrics) {
+	j.warnDoubt(e, m)
 	found := j.estimate()
 	for _, w := range []*item.Warning{j.warnResidual(m, found), warnWorse(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask(), j.warnGuess(), j.warnTurned()} {
 		if w != nil {

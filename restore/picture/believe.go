@@ -17,22 +17,56 @@ const attempts = 6
 // ErrImplausible is the error of a picture none of whose restorations was to be believed.
 var ErrImplausible = errors.New("no restoration explains the picture")
 
-// believed finishes a solved picture. One that is doubted, see [job.Job.Doubt], is restored again with other noise levels, alone, until a result is believed.
+// verdict is what became of a picture whose result was doubted.
+type verdict struct {
+	key          string     // its identity with the run 0
+	first, found *job.Doubt // the first doubt, and settings without one
+	err          error      // none was believed
+}
+
+// believed finishes a solved picture. One that is doubted, see [job.Job.Doubt], is restored again with other noise levels, alone, until a result is believed. The settings
+// of a picture's first run are those of its other runs, which are neighbours.
 func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Result {
+	if s.cfg.Unchecked {
+		m, err := p.Score()
+		if err != nil {
+			return failed(p, err)
+		}
+		return s.finish(p, m, res)
+	}
+	whole := p.Item
+	whole.Run = 0
+	if err := whole.Identify(); err != nil {
+		return failed(p, err)
+	}
+	known := s.verdict.key == whole.ID
+	if !known {
+		s.verdict = verdict{key: whole.ID}
+	}
 	stated := p.Item
 	var first, last *job.Doubt
+	if known {
+		if s.verdict.err != nil {
+			return failed(p, s.verdict.err)
+		}
+		if first = s.verdict.first; first != nil {
+			next, err := s.again(ctx, p, s.verdict.found, &res)
+			if err != nil {
+				return failed(p, err)
+			}
+			p, last = next, first
+		}
+	}
 	for attempt := 0; ; attempt++ {
 		m, err := p.Score()
 		if err != nil {
 			return failed(p, err)
 		}
-		var doubt *job.Doubt
-		if !s.cfg.Unchecked {
-			doubt = p.Doubt(s.engine, m, last)
-		}
+		doubt := p.Doubt(s.engine, m, last)
 		if doubt == nil {
 			if first != nil {
 				p.Changed(&stated, first)
+				s.verdict.first, s.verdict.found = first, &job.Doubt{Sigma: p.Item.Sigma, Std: p.Item.Params["std"]}
 			}
 			return s.finish(p, m, res)
 		}
@@ -40,29 +74,40 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 			first = doubt
 		}
 		last = doubt
-		if attempt == attempts || doubt.Std == 0 && doubt.Sigma == p.Item.Sigma || doubt.Raised && doubt.Sigma < p.Item.Sigma {
+		if known || attempt == attempts || doubt.Std == 0 && doubt.Sigma == p.Item.Sigma || doubt.Raised && doubt.Sigma < p.Item.Sigma {
 			tried := ""
 			if p.Item.Sigma != stated.Sigma {
 				tried = fmt.Sprintf(", and no other sigma, the last %.3g, helped", p.Item.Sigma)
 			}
-			return failed(p, fmt.Errorf("%w: %s%s; check the task and the width of its blur, kernel or mask; --unchecked writes the result as it is", ErrImplausible, first.Text, tried))
-		}
-		next := &prepared{picture: p.picture, at: p.at}
-		next.picture.Sigma, next.picture.Estimate = doubt.Sigma, p.Item.SigmaEstimated && doubt.Sigma == p.Item.Sigma
-		if doubt.Std != 0 {
-			next.picture.Params = maps.Clone(p.Item.Params)
-			next.picture.Params["std"] = doubt.Std
-		}
-		next.picture.Tile, next.picture.Overlap = p.Item.Tile, p.Item.Overlap
-		begin := time.Now()
-		if err := s.prepare(ctx, &next.Job, next.picture); err != nil {
+			err := fmt.Errorf("%w: %s%s; check the task and the width of its blur, kernel or mask; --unchecked writes the result as it is", ErrImplausible, first.Text, tried)
+			if !known {
+				s.verdict.err = err
+			}
 			return failed(p, err)
 		}
-		cost, err := s.run(ctx, []*prepared{next})
-		if err != nil {
+		if p, err = s.again(ctx, p, doubt, &res); err != nil {
 			return failed(p, err)
 		}
-		res.Seconds, res.Batch, res.Cost = res.Seconds+time.Since(begin).Seconds(), 1, item.Cost(cost)
-		p = next
 	}
+}
+
+// again restores a picture with the settings of a doubt.
+func (s *Session) again(ctx context.Context, p *prepared, doubt *job.Doubt, res *item.Result) (*prepared, error) {
+	next := &prepared{picture: p.picture, at: p.at}
+	next.picture.Sigma, next.picture.Estimate = doubt.Sigma, p.Item.SigmaEstimated && doubt.Sigma == p.Item.Sigma
+	if doubt.Std != 0 {
+		next.picture.Params = maps.Clone(p.Item.Params)
+		next.picture.Params["std"] = doubt.Std
+	}
+	next.picture.Tile, next.picture.Overlap = p.Item.Tile, p.Item.Overlap
+	begin := time.Now()
+	if err := s.prepare(ctx, &next.Job, next.picture); err != nil {
+		return p, err
+	}
+	cost, err := s.run(ctx, []*prepared{next})
+	if err != nil {
+		return p, err
+	}
+	res.Seconds, res.Batch, res.Cost = res.Seconds+time.Since(begin).Seconds(), 1, item.Cost(cost)
+	return next, nil
 }

@@ -329,7 +329,7 @@ func TestNeverWorse(t *testing.T) {
 	}
 }
 
-// TestLabyrinth: a blurred JPEG with a noise level far too small becomes a pattern without the check, and is restored with it.
+// TestLabyrinth: a blurred JPEG with a noise level far too small becomes a pattern without the check, and is restored with it, in all runs with one noise level.
 func TestLabyrinth(t *testing.T) {
 	d := degraded{image: "rocket", task: operator.GaussianDeblur, width: 6, noise: 0.02, jpeg: 90, statedStd: 6, sigma: 0.002}
 	p, truth, seen := d.picture(t)
@@ -338,8 +338,16 @@ func TestLabyrinth(t *testing.T) {
 		cfg.Unchecked = unchecked
 		s, err := picture.Open(t.Context(), cfg)
 		must(t, err)
-		for _, res := range s.Restore(t.Context(), p) {
+		again, sigma := p, 0.
+		again.Run = 1
+		for i, res := range s.Restore(t.Context(), p, again) {
 			must(t, res.Err)
+			if i > 0 && res.Item.Sigma != sigma {
+				t.Errorf("unchecked=%v: the runs have sigma %g and %g", unchecked, sigma, res.Item.Sigma)
+			}
+			if sigma = res.Item.Sigma; unchecked != slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnDoubt }) {
+				t.Errorf("unchecked=%v: %+v", unchecked, res.Warnings)
+			}
 			gain := psnr(t, truth, res.Image) - psnr(t, truth, seen)
 			changed := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool {
 				return w.Code == item.WarnChanged && strings.HasPrefix(w.Text, "sigma 0.002 does not explain the picture; restored with sigma 0.0")
@@ -350,5 +358,25 @@ func TestLabyrinth(t *testing.T) {
 			}
 		}
 		must(t, s.Close())
+	}
+}
+
+// TestNoSuchJPEG: a picture that was never compressed as strongly as stated is stopped, and one that was is not.
+func TestNoSuchJPEG(t *testing.T) {
+	d := degraded{image: "coffee", task: operator.JPEG, jpeg: 50, sigma: 0.05}
+	p, _, seen := d.picture(t)
+	file, err := raster.EncodePNG(seen)
+	must(t, err)
+	p.Measurement.Data = file
+	s, err := picture.Open(t.Context(), config(t))
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	wrong := p
+	p.Params, wrong.Params = map[string]float64{"quality": 50}, map[string]float64{"quality": 10}
+	for i, res := range s.Restore(t.Context(), p, wrong) {
+		t.Logf("%v", res.Err)
+		if i == 0 && res.Err != nil || i == 1 && (!errors.Is(res.Err, picture.ErrImplausible) || !strings.Contains(res.Err.Error(), "JPEG of quality 10 leaves no such picture")) {
+			t.Errorf("picture %d: %v", i, res.Err)
+		}
 	}
 }

@@ -82,10 +82,11 @@ type Result struct {
 
 // Session restores pictures. Create it with Open, and close it. One goroutine at a time uses it.
 type Session struct {
-	cfg    Config
-	engine *restore.Engine
-	loader job.Loader
-	files  files
+	cfg     Config
+	engine  *restore.Engine
+	loader  job.Loader
+	files   files
+	verdict verdict // of the last picture
 }
 
 // Open verifies the prior and the operator files of the configuration. Errors are those of [restore.OpenEngine] and of [operator.File.Verify].

@@ -295,7 +295,10 @@ type restored struct {
 func (w *pictureWriter) settled(res restored) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if res.Outcome != item.OutcomeDone && w.JSON {
+	if text := doubtOf(res.Warnings); text != "" && res.Outcome == item.OutcomeDone && !w.unchecked {
+		w.fail(res.Item.Name, fmt.Errorf("%w: %s; --unchecked writes the result as it is", restorer.ErrImplausible, text))
+		res.Outcome = item.OutcomeFailed
+	} else if res.Outcome != item.OutcomeDone && w.JSON {
 		w.printJSON(restoration{Input: res.Item.Name, Outcome: res.Outcome, Reason: res.Reason, Task: res.Item.Task})
 	}
 	if w.single() {
@@ -311,6 +314,16 @@ func (w *pictureWriter) settled(res restored) {
 			w.fail(name, err)
 		}
 	}
+}
+
+// doubtOf returns the text of a doubt that led to no other settings; "" for none.
+func doubtOf(warnings []manifest.Warning) string {
+	for _, w := range warnings {
+		if w.Code == item.WarnDoubt {
+			return w.Text
+		}
+	}
+	return ""
 }
 
 // writeInput writes the pictures of an input with several restorations; w.mu is locked. Their names have the properties in which these

@@ -63,7 +63,7 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 	w.session = restorer.Config{
 		Prior: p, Build: build, Methods: w.Catalogue.Methods, Operators: w.Catalogue.Operators,
 		Memory: job.SolveMemory(w.Stages.MemoryShare), Large: large, Batch: w.spec.Batch, Version: cli.Version(), Logger: log,
-		Unchecked: w.unchecked || !w.single(), // the names of several restorations have their sigma
+		Unchecked: w.unchecked || manifest.ItemsPerRow(manifest.Row{}, w.spec) != w.spec.Runs, // the names of those that differ in more than the run have their settings
 	}
 	if w.session.Whole = w.session.Memory; w.session.Whole == 0 { // no limit
 		w.session.Whole = math.MaxInt64
