@@ -187,6 +187,15 @@ func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error
 	return s.loader.Measure(ctx, j)
 }
 
+// Tiles returns the tiles in which a picture is restored, 0 for none. It solves nothing.
+func (s *Session) Tiles(p Picture) (side, overlap int, err error) {
+	var j job.Job
+	if j.Item, err = s.cfg.item(p, s.files); err == nil {
+		err = s.plan(&j)
+	}
+	return j.Item.Tile, j.Item.Overlap, err
+}
+
 // plan plans a picture, in tiles if the whole picture needs too much memory.
 func (s *Session) plan(j *job.Job) error {
 	err := s.loader.Plan(j)

@@ -151,7 +151,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return w.summarize(manifest.Counts{}, nil)
 	}
 	if o.results != "" { // a campaign opens the devices itself
-		if err := cli.CloseRuntimes(runtimes); err != nil {
+		if err := errors.Join(w.tileCampaign(ctx, runtimes, tel.Logger, todo), cli.CloseRuntimes(runtimes)); err != nil {
 			return err
 		}
 		runtimes = nil

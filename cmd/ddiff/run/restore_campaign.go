@@ -6,12 +6,18 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"os"
+	"slices"
+	"strconv"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
 	"ddiff/restore/item"
+	"ddiff/restore/onnx/onnxruntime"
+	restorer "ddiff/restore/picture"
 	"ddiff/storage"
 )
 
@@ -59,6 +65,38 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 		return err
 	}
 	return errors.Join(err, ran, w.summarize(counts, ran))
+}
+
+// tileCampaign gives the campaign of kept results the tiles of a restoration without them, if one of its pictures needs tiles.
+func (w *pictureWriter) tileCampaign(ctx context.Context, runtimes []*onnxruntime.Runtime, log *slog.Logger, todo []*picture) (err error) {
+	large := w.session.Large
+	todo = slices.DeleteFunc(slices.Clone(todo), func(in *picture) bool {
+		it, err := w.session.Item(w.pictures(in)[0])
+		return err != nil || !large.Divides(it.Height, it.Width) // the campaign says what is wrong
+	})
+	if large.Side == 0 || len(todo) == 0 {
+		return nil
+	}
+	if runtimes == nil {
+		if runtimes, err = w.OpenAll(log); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, cli.CloseRuntimes(runtimes)) }()
+	}
+	cfg := w.session
+	cfg.Runtime = runtimes[0]
+	session, err := restorer.Open(ctx, cfg)
+	if err != nil {
+		return cli.PriorError(err)
+	}
+	defer func() { err = errors.Join(session.Close(), err) }()
+	for _, in := range todo {
+		if side, overlap, err := session.Tiles(w.pictures(in)[0]); err == nil && side > 0 {
+			w.spec.Tile, w.spec.Overlap = strconv.Itoa(side), &overlap
+			return nil
+		}
+	}
+	return nil
 }
 
 // pictureRows is a dataset of measurements.

@@ -317,7 +317,7 @@ func (w *pictureWriter) settled(res restored) {
 }
 
 // doubtOf returns the text of a doubt that led to no other settings; "" for none.
-func doubtOf(warnings []manifest.Warning) string {
+func doubtOf(warnings []item.Warning) string {
 	for _, w := range warnings {
 		if w.Code == item.WarnDoubt {
 			return w.Text
