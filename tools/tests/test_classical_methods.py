@@ -57,7 +57,26 @@ def test_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [[c.strip() for c in line.split("|")[1:-1]] for line in said.out.splitlines()[2:4]]
     assert rows[0][:2] == ["a", "`super_resolution`"] and rows[0][3] == rows[0][5] and float(rows[0][4]) > 50
     assert rows[1][5:] == ["", cm.MISSING] and "BM3D is not installed" in said.err
-    assert said.out.splitlines()[-1] == "photographs=2 better_than_classical=1 compared=1"
+    last = said.out.splitlines()[-1]
+    assert last.startswith("photographs=2 better_than_input=2 better_than_classical=1 compared=1 worst_db=6.0") and last.endswith(" unexplained=0")
+
+
+def test_loss_without_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = smooth(32, 32)
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.denoise", 0.1, {}, truth=truth, photo=truth * 0.95, photo_restored=truth * 0.9)
+    facts = tmp_path / "b.denoise" / "restoration.json"
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "said": True}))
+    assert cm.main([str(tmp_path), "--no-bm3d"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("photographs=2 better_than_input=0 better_than_classical=0 compared=0 worst_db=-6.0") and last.endswith(" unexplained=1")
+
+
+def test_dead_pixels_are_filtered_first() -> None:
+    grey = np.full((24, 24, 3), 0.5)
+    dead = grey.copy()
+    dead[8, 9] = 1
+    assert np.array_equal(cm.median(dead), grey)
 
 
 def test_bm3d_gets_the_noise_level_on_the_unit_range(tmp_path: Path) -> None:
