@@ -74,6 +74,9 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 	raise := func(text string) *Doubt {
 		factor := max(leastRaise, math.Sqrt(ratio))
 		sigma := math.Sqrt(j.Item.Sigma*j.Item.Sigma + (factor*factor-1)*variance)
+		if found := j.estimate(); found > sigma && (j.Op.Task == operator.GaussianDeblur || j.Op.Task == operator.MotionDeblur) {
+			sigma = found // a blurred picture has no texture to be taken for noise
+		}
 		return &Doubt{Text: j.said(text), Sigma: min(sigma, largestSigma), Raised: true}
 	}
 	switch {

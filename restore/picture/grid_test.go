@@ -380,3 +380,20 @@ func TestNoSuchJPEG(t *testing.T) {
 		}
 	}
 }
+
+// TestRaisedToTheNoise: a level far below the noise of a blurred picture is raised to it at once: one between them explains the picture, with noise in the result.
+func TestRaisedToTheNoise(t *testing.T) {
+	d := degraded{image: "chelsea", task: operator.MotionDeblur, noise: 0.08, sigma: 0.008, kernel: "right"}
+	p, truth, seen := d.picture(t)
+	s, err := picture.Open(t.Context(), config(t))
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	for _, res := range s.Restore(t.Context(), p) {
+		must(t, res.Err)
+		gain := psnr(t, truth, res.Image) - psnr(t, truth, seen)
+		t.Logf("%.2f dB with %.3g", gain, res.Item.Sigma)
+		if gain < 0 || res.Item.Sigma < 0.07 {
+			t.Errorf("%.2f dB with %.3g", gain, res.Item.Sigma)
+		}
+	}
+}
