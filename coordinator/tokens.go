@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"ddiff/coordinator/board"
 	"ddiff/internal/retry"
@@ -14,9 +16,12 @@ import (
 	"ddiff/storage"
 )
 
+// revokedFolder is the folder of the store with an object for each revoked token.
+const revokedFolder = "coordinators/revoked/"
+
 // revokedKey is the key in the store that remembers the revocation of a token, of which key is that on the board.
 func revokedKey(key string) string {
-	return "coordinators/revoked/" + strings.TrimPrefix(key, manifest.KeyTokenPrefix)
+	return revokedFolder + strings.TrimPrefix(key, manifest.KeyTokenPrefix)
 }
 
 // keepTokens logs the creations and revocations of tokens until ctx ends, and removes revoked tokens. The store remembers these: a board that
@@ -30,7 +35,10 @@ func (s *Service) keepTokens(ctx context.Context) error {
 			continue
 		}
 		for {
-			err := s.keepToken(ctx, change)
+			_, err := s.cfg.Store.Stat(ctx, revokedKey(change.Key))
+			if known := err == nil; known || errors.Is(err, storage.ErrNotFound) {
+				err = s.keepToken(ctx, change, known)
+			}
 			if err == nil || ctx.Err() != nil {
 				break
 			}
@@ -41,17 +49,47 @@ func (s *Service) keepTokens(ctx context.Context) error {
 	return nil
 }
 
-// keepToken handles the record of a token.
-func (s *Service) keepToken(ctx context.Context, change queue.Change) error {
+// reviseTokens lists the revocations in the store every interval until ctx ends, and removes their tokens from the board: a token that a
+// backup has returned does not stay because the store did not find its revocation once.
+func (s *Service) reviseTokens(ctx context.Context, interval time.Duration) error {
+	for retry.Sleep(ctx, interval) == nil {
+		if err := s.reviseTokensOnce(ctx); err != nil && ctx.Err() == nil {
+			s.cfg.Logger.Warn("could not compare the tokens with their revocations, will retry", "reason", err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) reviseTokensOnce(ctx context.Context) error {
+	tokens, err := s.cfg.Board.Names(ctx, manifest.KeyTokenPrefix)
+	if err != nil || len(tokens) == 0 {
+		return err
+	}
+	for info, err := range s.cfg.Store.List(ctx, revokedFolder) {
+		if err != nil {
+			return err
+		}
+		key := manifest.KeyTokenPrefix + strings.TrimPrefix(info.Key, revokedFolder)
+		if _, found := slices.BinarySearch(tokens, key); !found {
+			continue
+		}
+		data, revision, err := s.cfg.Board.Get(ctx, key)
+		if err == nil {
+			err = s.keepToken(ctx, queue.Change{Key: key, Data: data, Revision: revision}, true)
+		}
+		if err != nil && !errors.Is(err, queue.ErrNoRecord) {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepToken handles the record of a token; known: the store has its revocation.
+func (s *Service) keepToken(ctx context.Context, change queue.Change, known bool) (err error) {
 	var t manifest.Token
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(change.Data, &t) != nil || json.Unmarshal(change.Data, &fields) != nil {
 		return nil //nolint:nilerr // a damaged record gives nobody access
-	}
-	_, err := s.cfg.Store.Stat(ctx, revokedKey(change.Key))
-	known := err == nil
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return err
 	}
 	if t.Ask != nil && !known {
 		board.LogAsk(s.cfg.Logger, *t.Ask, "token", t.ID, "token_owner", t.Owner, "token_role", t.Role)
