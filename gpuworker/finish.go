@@ -71,9 +71,16 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	return res, err
 }
 
+// put writes a file of the item. It creates the file, and replaces only one that another attempt has left: a request of a worker that gave up,
+// which the server executes late, then replaces no file of the attempt with the result.
 func (t *task) put(ctx context.Context, f job.Artifact) error {
 	t.written = max(t.written, len(f.Data))
-	if err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, f.Name), f.Data); err != nil {
+	key := item.Key(t.Item.ID, f.Name)
+	err := t.assigned.Store.Create(ctx, key, f.Data)
+	if errors.Is(err, storage.ErrExists) {
+		err = t.assigned.Store.Put(ctx, key, f.Data)
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", f.Name, err)
 	}
 	return nil

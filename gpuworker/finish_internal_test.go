@@ -58,6 +58,15 @@ func (f faulty) Put(ctx context.Context, key string, data []byte) error {
 	return f.Dir.Put(ctx, key, data)
 }
 
+func (f faulty) Create(ctx context.Context, key string, data []byte) error {
+	if f.put != nil {
+		if err := f.put(key); err != nil {
+			return err
+		}
+	}
+	return f.Dir.Create(ctx, key, data)
+}
+
 func (f faulty) Get(ctx context.Context, key string) ([]byte, error) {
 	if f.get != nil {
 		if err := f.get(key); err != nil {

@@ -91,6 +91,13 @@ func (b *broken) Put(ctx context.Context, key string, data []byte) error {
 	return b.Dir.Put(ctx, key, data)
 }
 
+func (b *broken) Create(ctx context.Context, key string, data []byte) error {
+	if strings.Contains(key, b.id) && b.times.Add(-1) >= 0 {
+		return errDisk
+	}
+	return b.Dir.Create(ctx, key, data)
+}
+
 // The store fails for one item of a batch: the other items are done, and this item is retried and finally buried.
 func TestItemOfFailingStoreIsRetriedAndBuried(t *testing.T) {
 	t.Parallel()
