@@ -24,7 +24,7 @@ import (
 type order struct {
 	DryRun      bool              `query:"dry_run" doc:"Only check the campaign, and count its items"`
 	Output      string            `query:"output" maxLength:"500" doc:"Folder for the results below the cluster's store; without the role admin it begins with the owner and a slash"`
-	Priority    manifest.Priority `query:"priority" enum:"high,normal,low" default:"normal"`
+	Priority    manifest.Priority `query:"priority" enum:"high,normal,low" default:"normal" doc:"Class that is served before all lower ones; high needs the role admin"`
 	Weight      int               `query:"weight" minimum:"1" maximum:"1000" default:"1"`
 	Canary      int               `query:"canary" minimum:"0" maximum:"1000000" default:"2" doc:"Number of items to run before the others"`
 	PriorSHA256 string            `query:"prior_sha256" pattern:"^([0-9a-f]{64})?$" doc:"Digest that the prior must have"`
@@ -140,6 +140,9 @@ func (s *Server) submit(ctx context.Context, in *order) (*submitted, error) {
 	caller := identityOf(ctx).token
 	if folder, _, below := strings.Cut(in.Output, "/"); in.Output != "" && caller.Role != api.Admin && (folder != caller.Owner || !below) {
 		return nil, api.NewError(api.ErrDenied, "output: "+in.Output+" may belong to another owner; choose a folder below "+caller.Owner+"/, or leave it out")
+	}
+	if in.Priority == manifest.PriorityHigh && caller.Role != api.Admin {
+		return nil, api.NewError(api.ErrDenied, "priority: high goes before the campaigns of all others and needs the role admin; choose normal or low")
 	}
 	o := api.Order{
 		Output: in.Output, Priority: in.Priority, Weight: in.Weight, Canary: in.Canary, PriorSHA256: in.PriorSHA256, Owner: caller.Owner,

@@ -155,7 +155,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestOwners: a submitter changes only its own campaigns.
+// TestOwners: a submitter changes only its own campaigns, and puts none before those of others.
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -173,6 +173,15 @@ func TestOwners(t *testing.T) {
 		_, err := bob.Submit(t.Context(), []byte(strings.Replace(campaignFile, "night", "thief", 1)), api.Order{Output: output})
 		if (err == nil) != allowed || !allowed && !errors.Is(err, api.ErrDenied) {
 			t.Errorf("bob's campaign with the output %s: %v", output, err)
+		}
+	}
+	root := client(t, url, f.token(c, "root", api.Admin))
+	for i, who := range []*api.Client{bob, root} {
+		for _, p := range manifest.Priorities() {
+			_, err := who.Submit(t.Context(), []byte(strings.Replace(campaignFile, "night", fmt.Sprint(p, "-", i), 1)), api.Order{Priority: p})
+			if allowed := who == root || p != manifest.PriorityHigh; (err == nil) != allowed || !allowed && !errors.Is(err, api.ErrDenied) {
+				t.Errorf("the priority %s of client %d: %v", p, i, err)
+			}
 		}
 	}
 	s, err := bob.Campaign(t.Context(), made.ID)
