@@ -83,7 +83,7 @@ func TestProgressOfBatch(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	s, err := e.Solver(tk.Plan, 2)
+	s, err := e.Solver(t.Context(), tk.Plan, 2)
 	must(t, err)
 	now, made := &stoppedClock{time.Unix(0, 0)}, 0
 	w, _ := workerOf(t, func(c *Config) {
@@ -117,13 +117,13 @@ func TestProgressOfBatch(t *testing.T) {
 			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), limit, made)
 		}
 	}
-	if rt := job.RuntimeOf(e, tk.Plan, "v"); rt.Version != "v" || rt.Provider == "" {
+	if rt := job.RuntimeOf(e, tk.Plan, 2, "v"); rt.Version != "v" || rt.Provider == "" {
 		t.Errorf("%+v", rt)
 	}
 }
 
-// The form of the network is chosen for a full batch.
-func TestPreflightChoosesForFullBatch(t *testing.T) {
+// The form of the network is chosen for each batch size. A worker that drains makes no choice.
+func TestChoicesOfWorker(t *testing.T) {
 	rt := onnxtest.Runtime(t) // searches the cache
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	p, err := prior.Load("tiny.onnx", workertest.Share(t, 0.1))
@@ -137,9 +137,15 @@ func TestPreflightChoosesForFullBatch(t *testing.T) {
 	must(t, err)
 	_, err = f.gradient(t.Context())
 	must(t, err)
+	w, _ := workerOf(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (engineRestorer{w.core}).solveBatch(ended, f.tasks); outcomeOf(ended, f.tasks[0], err).kind != released || log.Len() > 0 {
+		t.Errorf("a worker that drains: %v, log %s", err, log.String())
+	}
 	_, err = f.shapes(t.Context())
 	must(t, err)
-	if got := log.String(); !strings.Contains(got, "form=exported batch=2 ") || strings.Contains(got, "batch=1 ") {
+	if got := log.String(); !strings.Contains(got, "form=exported batch=2 ") || !strings.Contains(got, "form=exported batch=1 ") {
 		t.Errorf("log %s", got)
 	}
 }

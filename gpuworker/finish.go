@@ -153,7 +153,7 @@ func (t *task) findResult(ctx context.Context) (*item.Result, error) {
 func (c *core) result(t *task, o item.Outcome, reason string) *item.Result {
 	runtime := item.Runtime{Version: c.cfg.Version}
 	if t.assigned.Engine != nil {
-		runtime = job.RuntimeOf(t.assigned.Engine, t.Plan, c.cfg.Version)
+		runtime = job.RuntimeOf(t.assigned.Engine, t.Plan, t.batch, c.cfg.Version)
 	}
 	return &item.Result{
 		Schema: item.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,

@@ -184,13 +184,13 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 	for _, t := range p.tasks {
 		sizes := []int{1}
 		if n := p.tuner.Size(p.Campaign, t.workload(), p.Batch); n > 1 && !t.Plan.Divided() {
-			sizes = []int{n, 1} // the form of the network is chosen for the first one
+			sizes = append(sizes, n)
 		}
 		for _, n := range sizes {
 			if err := ctx.Err(); err != nil {
 				return "", err
 			}
-			_, err := p.Engine.Solver(t.Plan, n)
+			_, err := p.Engine.Solver(ctx, t.Plan, n)
 			if n > 1 && errors.Is(err, onnxruntime.ErrMemory) {
 				p.tuner.RecordOutOfMemory(t.workload(), n)
 				continue

@@ -57,7 +57,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e, Owner: "ann"}, 1, nil, 0), sampleItem(t, e, 32, 32))
 	tk.Item.Campaign = "c"
-	s, err := e.Solver(tk.Plan, 2)
+	s, err := e.Solver(t.Context(), tk.Plan, 2)
 	must(t, err)
 	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
@@ -113,7 +113,7 @@ func TestYieldOfDrainingWorker(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	s, err := e.Solver(tk.Plan, 1)
+	s, err := e.Solver(t.Context(), tk.Plan, 1)
 	must(t, err)
 	w, _ := workerOf(t)
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)

@@ -334,7 +334,7 @@ func warm(t *testing.T, e *restore.Engine, it item.Item) {
 	t.Helper()
 	var cfg method.Settings
 	must(t, json.Unmarshal(it.Solver, &cfg))
-	_, err := e.Solver(restore.Plan{
+	_, err := e.Solver(t.Context(), restore.Plan{
 		Task: it.Task, Params: it.Params, Solver: cfg,
 		Image: operator.Shape{Channels: 3, Height: it.Height, Width: it.Width},
 	}, 1)

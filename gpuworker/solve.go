@@ -103,7 +103,11 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	defer func() { <-e.device }()
 	a := e.watchdog.Begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
 	defer a.End()
-	s, err := first.assigned.Engine.Solver(first.Plan, n)
+	// A drain ends a choice of the network's form, which takes up to a minute.
+	compile, end := context.WithCancel(a.Ctx)
+	defer end()
+	defer context.AfterFunc(drain, end)()
+	s, err := first.assigned.Engine.Solver(compile, first.Plan, n)
 	if err != nil {
 		return a.Wrap(err)
 	}
@@ -292,7 +296,7 @@ func (p *progress) yield(drain context.Context, t *task) (*solver.Solver, error)
 		return nil, err
 	}
 	p.activity.Next(stageCompile, p.cfg.Limits.Compile, false)
-	s, err := t.assigned.Engine.Solver(t.Plan, p.n)
+	s, err := t.assigned.Engine.Solver(p.ctx, t.Plan, p.n)
 	if err != nil {
 		return nil, err
 	}

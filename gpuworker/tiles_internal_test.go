@@ -36,7 +36,7 @@ func TestItemInTiles(t *testing.T) {
 	if !slices.Equal(divided.Problem.Key[:], whole.Problem.Key[:]) {
 		t.Error("tiles change the noise")
 	}
-	s, err := e.Solver(divided.Plan, 1)
+	s, err := e.Solver(t.Context(), divided.Plan, 1)
 	must(t, err)
 	if s.Tiles() != 6 {
 		t.Errorf("%d tiles", s.Tiles())

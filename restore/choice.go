@@ -3,6 +3,7 @@ package restore
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
@@ -82,28 +83,31 @@ func (e *Engine) divisible(p Plan) bool {
 	return known
 }
 
-// Form returns the form of a plan's network, "" for the exported one: that of the build, or the chosen one, which is known from the first Solver on. A step
-// that differentiates the network, or evaluates it in a loop, has it as exported.
-func (e *Engine) Form(p Plan) prior.Form {
+// Form returns the form of a plan's network for batches of n, "" for the exported one: that of the build, or the chosen one, which is known from the first
+// Solver on. A step that differentiates the network, or evaluates it in a loop, has it as exported.
+func (e *Engine) Form(p Plan, n int) prior.Form {
 	if e.RuntimeFor(p).Divides() || !e.divisible(p) {
 		return ""
 	}
-	if form, ok := e.forms.Load(e.workload(p)); ok {
+	if form, ok := e.forms.Load(e.workload(p, n)); ok {
 		return form.(prior.Form)
 	}
 	return e.cfg.Build.Form
 }
 
-// formFor is Form before a solver for batches of n. It chooses if need be, and checks a stated form.
-func (e *Engine) formFor(p Plan, n int) (prior.Form, error) {
-	form, rt := e.Form(p), e.RuntimeFor(p)
-	key := e.workload(p)
+// formFor is Form before a solver. It chooses if need be, and checks a stated form.
+func (e *Engine) formFor(ctx context.Context, p Plan, n int) (prior.Form, error) {
+	form, rt := e.Form(p, n), e.RuntimeFor(p)
+	key := e.workload(p, n)
 	if _, known := e.forms.Load(key); known || rt.Divides() || !e.divisible(p) || form == "" && e.cfg.ChooseOn != rt.Provider() {
 		return form, nil
 	}
 	w := key
-	w.Images, w.Form = n, form
-	c, err := e.prior.Choose(context.Background(), rt, w)
+	w.Form = form
+	c, err := e.prior.Choose(ctx, rt, w)
+	if ctx.Err() != nil {
+		return form, fmt.Errorf("choose the form of the network: %w", ctx.Err())
+	}
 	if err != nil {
 		e.logger.Warn("the choice of the form of the network is not stored", "prior", e.prior.File, "reason", err)
 	}
@@ -126,10 +130,10 @@ func (e *Engine) formFor(p Plan, n int) (prior.Form, error) {
 	return form, nil
 }
 
-// workload returns what a plan's network computes, without the number of images.
-func (e *Engine) workload(p Plan) prior.Workload {
+// workload returns what a plan's network computes for batches of n.
+func (e *Engine) workload(p Plan, n int) prior.Workload {
 	h, w := p.Network()
-	return prior.Workload{Height: h, Width: w, Precision: e.precision(p)}
+	return prior.Workload{Images: n, Height: h, Width: w, Precision: e.precision(p)}
 }
 
 // Prefer chooses between the engine's runtime and its alternative by their provider, for all plans that both can compute.

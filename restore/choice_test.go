@@ -87,7 +87,7 @@ func TestEngineReusesSolvers(t *testing.T) {
 	solverOf := func(task string, steps int) *solver.Solver {
 		t.Helper()
 		cfg := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: task, Steps: steps})
-		s, err := e.Solver(restore.Plan{Task: task, Image: rgb(32, 32), Solver: cfg}, 1)
+		s, err := e.Solver(t.Context(), restore.Plan{Task: task, Image: rgb(32, 32), Solver: cfg}, 1)
 		must(t, err)
 		if s.Steps() != steps {
 			t.Errorf("a solver of %d steps for %d", s.Steps(), steps)

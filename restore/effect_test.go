@@ -110,7 +110,7 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 	for _, p := range precision {
 		plan.Precision = p
 	}
-	s, err := e.Solver(plan, len(photos))
+	s, err := e.Solver(t.Context(), plan, len(photos))
 	must(t, err)
 	var problems []solver.Problem
 	for _, p := range photos {

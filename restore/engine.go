@@ -78,7 +78,7 @@ type Engine struct {
 	own      atomic.Bool        // rt computes what both can
 	expected atomic.Int64       // images of Expect
 	steps    sync.Map           // whether other can make the steps of a plan, by its key
-	forms    sync.Map           // chosen, by workload without images
+	forms    sync.Map           // chosen, by workload
 	logger   *slog.Logger
 
 	mu       sync.Mutex
@@ -148,10 +148,10 @@ func (e *Engine) Build(p Plan) solver.Build {
 	return b
 }
 
-// Settings returns the settings of the runtime that computes a plan, see [onnxruntime.Runtime.NetworkSettings].
-func (e *Engine) Settings(p Plan) map[string]string {
+// Settings returns the settings of the runtime that computes a plan for batches of n, see [onnxruntime.Runtime.NetworkSettings].
+func (e *Engine) Settings(p Plan, n int) map[string]string {
 	rt := e.RuntimeFor(p)
-	if e.Form(p).Graph() {
+	if e.Form(p, n).Graph() {
 		rt = rt.Capturing()
 	}
 	return rt.NetworkSettings(e.precision(p))
@@ -248,8 +248,8 @@ func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]f
 }
 
 // Solver returns the compiled solver of a plan for batches of n. The engine owns it: do not close it, and do not use it
-// after the next call.
-func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
+// after the next call. The context ends a choice of the network's form.
+func (e *Engine) Solver(ctx context.Context, p Plan, n int) (*solver.Solver, error) {
 	run, err := e.Run(p)
 	if err != nil {
 		return nil, err
@@ -260,10 +260,10 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 	}
 	rt := e.RuntimeFor(p)
 	build := e.Build(p)
-	if build.Form, err = e.formFor(p, n); err != nil {
+	if build.Form, err = e.formFor(ctx, p, n); err != nil {
 		return nil, err
 	}
-	key = fmt.Sprintf("%s %d %s", rt.Provider(), n, key)
+	key = fmt.Sprintf("%s %s %d %s", rt.Provider(), build.Form, n, key)
 	if err := e.solvers.rekey(key, func(s *solver.Solver) (bool, error) { return s.Reuse(rt, run, n, build) }); err != nil {
 		return nil, err
 	}

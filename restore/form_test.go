@@ -1,6 +1,7 @@
 package restore_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -16,8 +17,8 @@ import (
 	"ddiff/restore/solver"
 )
 
-// An engine takes the chosen form on the provider for which it is configured; a stated form is checked, once, and steps that
-// differentiate the network have it as exported.
+// An engine takes the chosen form of a batch size on the provider for which it is configured; a stated form is checked, once, and steps that differentiate the
+// network have it as exported.
 func TestEngineForms(t *testing.T) {
 	rt := onnxtest.Runtime(t)
 	cache := t.TempDir()
@@ -26,12 +27,12 @@ func TestEngineForms(t *testing.T) {
 	form := func(cfg restore.Config, plan restore.Plan) string {
 		t.Helper()
 		e := newEngine(t, rt, cfg)
-		if got, want := e.Form(plan), cfg.Build.Form; got != want && plan.Solver.Method == "ddiff" {
+		if got, want := e.Form(plan, 1), cfg.Build.Form; got != want && plan.Solver.Method == "ddiff" {
 			t.Errorf("before the first solver: %q, want %q", got, want)
 		}
-		_, err := e.Solver(plan, 1)
+		_, err := e.Solver(t.Context(), plan, 1)
 		must(t, err)
-		return string(e.Form(plan))
+		return string(e.Form(plan, 1))
 	}
 	files := func() []string {
 		t.Helper()
@@ -43,12 +44,23 @@ func TestEngineForms(t *testing.T) {
 		t.Errorf("another provider: %q, stored %v", got, files())
 	}
 	chosen := restore.Config{ChooseOn: onnxruntime.ProviderCPU}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newEngine(t, rt, chosen).Solver(ended, plan, 1); !errors.Is(err, context.Canceled) || len(files()) != 0 {
+		t.Errorf("an interrupted choice: %v, stored %v", err, files())
+	}
 	if got := form(chosen, plan); got != "" && got != string(prior.TimeTables) || len(files()) != 1 {
 		t.Errorf("chosen %q, stored %v", got, files())
 	}
 	must(t, os.WriteFile(files()[0], []byte(`{"form": "tables"}`), 0o600))
 	if got := form(chosen, plan); got != string(prior.TimeTables) {
 		t.Errorf("the stored choice: %q", got)
+	}
+	each := newEngine(t, rt, chosen)
+	_, err := each.Solver(t.Context(), plan, 1)
+	must(t, err)
+	if one, two := each.Form(plan, 1), each.Form(plan, 2); one != prior.TimeTables || two != "" {
+		t.Errorf("the form for one image: %q, for two, before a choice: %q", one, two)
 	}
 	chosen.Build = solver.Build{Form: prior.TimeTables.WithGraph()}
 	for range 2 {
@@ -57,7 +69,7 @@ func TestEngineForms(t *testing.T) {
 		}
 	}
 	e := newEngine(t, rt, restore.Config{Build: solver.Build{Form: prior.ChannelsLast}})
-	if _, err := e.Solver(plan, 1); !errors.Is(err, prior.ErrForm) || !errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "NhwcConv") || len(files()) != 2 {
+	if _, err := e.Solver(t.Context(), plan, 1); !errors.Is(err, prior.ErrForm) || !errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "NhwcConv") || len(files()) != 2 {
 		t.Errorf("a form that the device lacks: %v, stored %v", err, files())
 	}
 	plan.Solver = resolve(t, method.Request{Method: "dps", Preset: "ffhq", Task: plan.Task, Steps: 5})

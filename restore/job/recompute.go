@@ -48,7 +48,7 @@ func Recompute(
 	if err := s.load(ctx, j, stored); err != nil {
 		return nil, err
 	}
-	sv, err := engine.Solver(j.Plan, 1)
+	sv, err := engine.Solver(ctx, j.Plan, 1)
 	if err != nil {
 		return nil, err
 	}

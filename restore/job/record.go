@@ -30,12 +30,12 @@ func (j *Job) Record(res *item.Result, m item.Metrics, files []Artifact) ([]byte
 	return picture, nil
 }
 
-// RuntimeOf describes how an engine computes a plan.
-func RuntimeOf(e *restore.Engine, p restore.Plan, version string) item.Runtime {
+// RuntimeOf describes how an engine computes a plan for batches of n.
+func RuntimeOf(e *restore.Engine, p restore.Plan, n int, version string) item.Runtime {
 	rt, build := e.RuntimeFor(p), e.Build(p)
 	return item.Runtime{
 		Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(),
-		Options: e.Settings(p), Precision: build.Precision, Version: version,
-		Streams: build.Streams, Form: string(e.Form(p)),
+		Options: e.Settings(p, n), Precision: build.Precision, Version: version,
+		Streams: build.Streams, Form: string(e.Form(p, n)),
 	}
 }

@@ -23,7 +23,7 @@ func (s Loader) SolveStep(ctx context.Context, planned *Job) error {
 	if j.Problem.Y, err = s.Engine.Measure(ctx, j.Op, grey, j.Problem.Draw, j.noise(), j.Problem.Key); err != nil {
 		return err
 	}
-	run, err := s.Engine.Solver(j.Plan, 1)
+	run, err := s.Engine.Solver(ctx, j.Plan, 1)
 	if err != nil {
 		return err
 	}

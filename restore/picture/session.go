@@ -274,7 +274,7 @@ func (s *Session) together(ctx context.Context, batch []*prepared, yield func(in
 
 // run solves a batch.
 func (s *Session) run(ctx context.Context, batch []*prepared) (cost method.Cost, err error) {
-	sv, err := s.engine.Solver(batch[0].Plan, len(batch))
+	sv, err := s.engine.Solver(ctx, batch[0].Plan, len(batch))
 	if err != nil {
 		return cost, err
 	}
@@ -318,7 +318,7 @@ func (s *Session) finish(p *prepared, m item.Metrics, res item.Result) Result {
 		return failed(p, fmt.Errorf("encode the arrays of the passport: %w", err))
 	}
 	res.Schema, res.Item, res.Outcome = item.SchemaVersion, p.Item.Public(), item.OutcomeDone
-	res.Runtime = job.RuntimeOf(s.engine, p.Plan, s.cfg.Version)
+	res.Runtime = job.RuntimeOf(s.engine, p.Plan, res.Batch, s.cfg.Version)
 	png, err := p.Record(&res, m, arrays)
 	if err != nil {
 		return failed(p, err)

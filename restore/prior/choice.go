@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -79,9 +80,11 @@ var errChoice = fmt.Errorf("the choice takes more than %v", choiceLimit)
 
 // Choose returns the form for a workload on a device. The first time for a device, driver, version of the library, program, network and workload, it tries
 // the forms, see Try, and stores the choice in the user's cache, unless memory lacked, or a stated form failed. With a choice, an error says why it is not stored.
+// The number of images is rounded down to a power of two, so that the remainders of campaigns need no choices of their own.
 func (p *Prior) Choose(ctx context.Context, rt *onnxruntime.Runtime, w Workload) (Choice, error) {
 	p.choice.Lock()
 	defer p.choice.Unlock()
+	w.Images = 1 << (bits.Len(uint(w.Images)) - 1)
 	file, unknown := p.choiceFile(rt, w)
 	if c, ok := storedChoice(file); ok && unknown == nil {
 		return c, nil

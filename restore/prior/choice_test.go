@@ -60,6 +60,10 @@ func TestChoose(t *testing.T) {
 	if c := choose(); c.Form != prior.TimeTables.WithGraph() || len(c.Tried) != 0 {
 		t.Errorf("the stored choice is not used: %+v", c)
 	}
+	w.Images = 3
+	if c := choose(); c.Form != prior.TimeTables.WithGraph() {
+		t.Errorf("three images: the choice for two is not used: %+v", c)
+	}
 	must(t, os.WriteFile(files[0], []byte(`{"form": "best"}`), 0o600))
 	if c := choose(); len(c.Tried) != len(prior.Rewritings())-1 {
 		t.Errorf("a damaged choice is used: %+v", c)

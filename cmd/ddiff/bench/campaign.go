@@ -95,7 +95,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, m embedded.Machine, spec
 		return t, err
 	}
 	err = m.WithCampaign(ctx, spec, func(e embedded.Campaign) error {
-		if _, err := m.Engine.Solver(plan, n); err != nil {
+		if _, err := m.Engine.Solver(ctx, plan, n); err != nil {
 			return err
 		}
 		before, _, err := o.timeNetwork(ctx, m, plan, n)
@@ -135,7 +135,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, m embedded.Machine, spec
 func (o benchOptions) timeNetwork(ctx context.Context, m embedded.Machine, plan restore.Plan, n int) (ms float64, provider string, err error) {
 	rt := m.Engine.RuntimeFor(plan)
 	streams := m.Prior.Streams(rt, n, m.Engine.Build(plan).Streams, o.size, o.size)
-	p, err := m.Prior.InForm(rt, m.Engine.Form(plan))
+	p, err := m.Prior.InForm(rt, m.Engine.Form(plan, n))
 	if err != nil {
 		return 0, "", err
 	}
@@ -186,7 +186,7 @@ func (o benchOptions) printForms(ctx context.Context, m embedded.Machine, r resu
 // timeSolver returns the milliseconds of a step of the solver alone, for a batch of n without a queue, storage, scores and pictures. It is
 // the median over the calls of a run but the first, unless that one makes all steps; ddiff_torch.bench measures PyTorch in this way.
 func (o benchOptions) timeSolver(ctx context.Context, m embedded.Machine, plan restore.Plan, n int) (float64, error) {
-	s, err := m.Engine.Solver(plan, n)
+	s, err := m.Engine.Solver(ctx, plan, n)
 	if err != nil {
 		return 0, err
 	}

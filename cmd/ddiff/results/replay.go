@@ -163,7 +163,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	engine.Prefer(was.Provider)
-	now := job.RuntimeOf(engine, restore.Plan{Solver: solverOf(item)}, cli.Version())
+	now := job.RuntimeOf(engine, restore.Plan{Solver: solverOf(item)}, 1, cli.Version())
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", cli.Printable(describe(was)), out.passport.Batch, describe(now))
 	}
