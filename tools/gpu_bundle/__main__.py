@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
                 p.result()
     shutil.copytree(REPO / "examples/images", o.out / "images")
     shutil.copytree(REPO / "tools/ddiff_torch", o.out / "ddiff_torch", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("network.py", "network.sh", "check.sh", "common.sh"):
+    for name in ("README.md", "network.py", "network.sh", "check.sh", "common.sh"):
         shutil.copy(Path(__file__).with_name(name), o.out)
     shutil.copy(REPO / "restore/prior/bundled/prior.onnx", o.out)
     for name in ("python.tar.xz", "program.tar.xz"):
