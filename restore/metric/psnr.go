@@ -34,17 +34,15 @@ const block = 1024
 
 // squares returns the sum of the squares of values.
 func squares(values []float32) float64 {
-	var sum [4]float64
-	for ; len(values) >= len(sum); values = values[len(sum):] {
-		for k := range sum {
-			v := float64(values[k])
-			sum[k] += v * v
-		}
+	var a, b, c, d float64 // in registers, which an array is not
+	for ; len(values) >= 4; values = values[4:] {
+		p, q, r, s := float64(values[0]), float64(values[1]), float64(values[2]), float64(values[3])
+		a, b, c, d = a+p*p, b+q*q, c+r*r, d+s*s
 	}
 	for _, v := range values {
-		sum[0] += float64(v) * float64(v)
+		a += float64(v) * float64(v)
 	}
-	return (sum[0] + sum[1]) + (sum[2] + sum[3])
+	return (a + b) + (c + d)
 }
 
 // decibels returns the score of n values with a sum of the squares of halved differences.

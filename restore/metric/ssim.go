@@ -180,14 +180,12 @@ func (s *ssimScratch) mean(v []float32) float32 {
 
 // total returns the sum of values.
 func total(values []float32) float64 {
-	var sum [4]float64
-	for ; len(values) >= len(sum); values = values[len(sum):] {
-		for k := range sum {
-			sum[k] += float64(values[k])
-		}
+	var a, b, c, d float64 // in registers, which an array is not
+	for ; len(values) >= 4; values = values[4:] {
+		a, b, c, d = a+float64(values[0]), b+float64(values[1]), c+float64(values[2]), d+float64(values[3])
 	}
 	for _, v := range values {
-		sum[0] += float64(v)
+		a += float64(v)
 	}
-	return (sum[0] + sum[1]) + (sum[2] + sum[3])
+	return (a + b) + (c + d)
 }
