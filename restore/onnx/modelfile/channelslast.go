@@ -20,16 +20,7 @@ const contributed = "com.microsoft"
 // Weights of a normalisation that depend on the time have the shape [N, C], which GroupNorm does not read: a caller makes tables of them, see TimeValues.
 func (m *Model) ChannelsLast(means bool) *Model {
 	f := newFuser(m, m.outline(), m.assumedFacts())
-	f.write, f.least = (*affine).node, 2
-	for _, n := range m.proto.Graph.Node {
-		switch {
-		case n.Domain != "":
-		case n.OpType == "InstanceNormalization":
-			f.fuse(n)
-		case n.OpType == "GroupNormalization":
-			f.fuseNode(n)
-		}
-	}
+	f.fuseAll((*affine).node, 2)
 	normal := f.result().pruned()
 	l := layout{
 		fuser: newFuser(normal, normal.outline(), f.shapes), means: means, constant: normal.Constants(), first: map[string]bool{}, last: map[string]string{},
@@ -104,8 +95,7 @@ func (l *layout) transpose(in, out string, perm []int) {
 }
 
 func (l *layout) ints(name string, data ...int) string {
-	l.graph.Initializer = append(l.graph.Initializer, &onnxpb.TensorProto{Name: name, DataType: int32(infer.Int64), Dims: []int64{int64(len(data))}, RawData: infer.IntBytes(data)})
-	return name
+	return (&affine{f: l.fuser}).ints(name, data...)
 }
 
 // asFirst makes a value exist with channels first.
@@ -246,9 +236,7 @@ func (l *layout) moveSizes(n *onnxpb.NodeProto) bool {
 	if len(n.Input) != 3 || len(l.floats(n.Input[2])) != 4 {
 		return false
 	}
-	scales := moved(l.floats(n.Input[2]))
-	n.Input[2] = n.Output[0] + "/scales"
-	l.graph.Initializer = append(l.graph.Initializer, &onnxpb.TensorProto{Name: n.Input[2], DataType: int32(infer.Float), Dims: []int64{4}, RawData: infer.FloatBytes(scales)})
+	n.Input[2] = (&affine{f: l.fuser}).floats(n.Output[0]+"/scales", moved(l.floats(n.Input[2])), 4)
 	return true
 }
 

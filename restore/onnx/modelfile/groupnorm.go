@@ -26,20 +26,14 @@ import (
 // Shapes inside a graph are unknown. The form implies them for exports of PyTorch; a caller compares the two models once.
 func (m *Model) FuseGroupNorm() (*Model, int) {
 	f := newFuser(m, m.outline(), m.assumedFacts())
-	f.write, f.least = (*affine).build, 1
-	for _, n := range m.proto.Graph.Node {
-		switch {
-		case n.Domain != "":
-		case n.OpType == "InstanceNormalization":
-			f.fuse(n)
-		case n.OpType == "GroupNormalization":
-			f.fuseNode(n)
-		case n.OpType == "Conv":
-			f.mix(n)
-		}
-	}
+	f.fuseAll((*affine).build, 1)
 	if f.count == 0 {
 		return m, 0
+	}
+	for _, n := range m.proto.Graph.Node {
+		if n.Domain == "" && n.OpType == "Conv" {
+			f.mix(n)
+		}
 	}
 	return f.result(), f.count
 }
@@ -170,6 +164,20 @@ func all(x []float32, want float32) bool {
 		}
 	}
 	return len(x) > 0
+}
+
+// fuseAll rewrites all normalisations of images with at least so many dimensions behind the channel. write returns what replaces one.
+func (f *fuser) fuseAll(write func(a *affine, x, out string, epsilon float32) []*onnxpb.NodeProto, least int) {
+	f.write, f.least = write, least
+	for _, n := range f.model.proto.Graph.Node {
+		switch {
+		case n.Domain != "":
+		case n.OpType == "InstanceNormalization":
+			f.fuse(n)
+		case n.OpType == "GroupNormalization":
+			f.fuseNode(n)
+		}
+	}
 }
 
 // fuse rewrites one normalisation if its surroundings match PyTorch's export form.
