@@ -31,9 +31,6 @@ func (s *Service) inspect(ctx context.Context, id string) (*queue.Queue, error) 
 // adoptStored replaces the record of a board that is older than the store. It ends the runner of a campaign that needs no coordinator
 // then.
 func (r *runner) adoptStored(ctx context.Context) error {
-	if r.s.cfg.run != nil {
-		return nil
-	}
 	c, revision, err := r.s.archive.Reconcile(ctx, r.rec)
 	switch {
 	case err != nil:
@@ -52,7 +49,7 @@ func (r *runner) adoptStored(ctx context.Context) error {
 // admit examines a campaign that was just submitted. If it is in the archive, the submission has no effect: the record
 // becomes the archived record. Otherwise the campaign is entered into the index before anything of it is stored.
 func (r *runner) admit(ctx context.Context) error {
-	if r.s.cfg.run != nil || !board.IsNew(r.rec) {
+	if !board.IsNew(r.rec) {
 		return nil
 	}
 	err := r.s.archive.Admit(ctx, r.rec, func(archived *manifest.Campaign) error {
@@ -77,7 +74,7 @@ func (r *runner) admit(ctx context.Context) error {
 // that are deleted afterwards. The campaign is on the board before this check, and a deletion enters the index before it
 // looks for other campaigns of the output, so at least one of two sees the other.
 func (r *runner) checkOutput(ctx context.Context) error {
-	if r.s.cfg.run != nil || r.rec.Prior.SHA256 != "" {
+	if r.rec.Prior.SHA256 != "" {
 		return nil
 	}
 	id, err := index.New(r.s.cfg.Store).DeletingResults(ctx, r.rec.Output)

@@ -17,11 +17,8 @@ func (r *runner) used() usage {
 	return usage{Items: r.ledger.Items(), Seconds: seconds, Cost: seconds * r.s.cfg.Price}
 }
 
-// compareBudgets returns the reason to pause the campaign, and a warning before it; each is empty without one. A Run has no budget.
+// compareBudgets returns the reason to pause the campaign, and a warning before it; each is empty without one.
 func (r *runner) compareBudgets() (over, near string) {
-	if r.s.cfg.run != nil {
-		return "", ""
-	}
 	c := r.rec
 	if c.Spec.Budget.Cost > 0 && r.s.cfg.Price == 0 {
 		return fmt.Sprintf("budget.cost: the coordinator has no price of a device-second; start it with --price, or: ddiff resume %s --budget cost=0", r.id), ""

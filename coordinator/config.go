@@ -81,9 +81,6 @@ type Config struct {
 	Now    func() time.Time
 	Logger *slog.Logger
 	Tracer trace.Tracer
-
-	// run is set when the service belongs to a [Run].
-	run *RunConfig
 }
 
 // Validate names the first field that is missing or out of range.

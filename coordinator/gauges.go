@@ -177,7 +177,7 @@ func (r *runner) report(waiting, leased int) {
 // skipCounted leaves the outcomes out of ddiff.ledger.items that the stream has when the runner begins: an earlier leader has
 // counted them.
 func (r *runner) skipCounted(ctx context.Context) (err error) {
-	if r.outcomes.counts || r.s.cfg.run != nil {
+	if r.outcomes.counts {
 		return nil
 	}
 	if r.outcomes.counted, err = r.queue.LastResult(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 func (r *runner) openOperators(ctx context.Context) error {
 	r.models.catalogue = r.s.cfg.Catalogue
 	paths := r.rec.Spec.Operators()
-	if len(paths) == 0 || r.s.cfg.run != nil { // the files of a Run are in its catalogue
+	if len(paths) == 0 {
 		return nil
 	}
 	files, records := map[string]*operator.File{}, slices.Clone(r.rec.Operators)

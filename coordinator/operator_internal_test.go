@@ -186,16 +186,10 @@ func TestOperatorAtAddress(t *testing.T) {
 	if len(models.got) != 2 || models.got[0] != address {
 		t.Errorf("read %q", models.got)
 	}
-	withFile := r.models.catalogue
 	// The store is the workers' only source, so an outage of it is not the end of the campaign either.
 	r.s.cfg.Store = unavailableStore{r.s.cfg.Store}
 	if err := r.openOperators(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
 		t.Errorf("the store does not answer: %v", err)
-	}
-	// A Run has its files in its catalogue.
-	r.s.cfg.run, r.s.cfg.Catalogue = &RunConfig{}, withFile
-	if err := r.openOperators(t.Context()); err != nil || r.models.catalogue.Files[address] == nil {
-		t.Errorf("run: files %v, %v", r.models.catalogue.Files, err)
 	}
 }
 

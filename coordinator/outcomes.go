@@ -103,7 +103,7 @@ func (r *runner) settleEvent(e queue.Result) {
 		return
 	}
 	var res item.Result
-	if err := r.decodeOutcome(e.Payload, &res); err != nil {
+	if err := json.Unmarshal(e.Payload, &res); err != nil { // an [item.Event], or of a Run's worker the whole result
 		r.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
 		return
 	}
@@ -123,16 +123,5 @@ func (r *runner) settleEvent(e queue.Result) {
 	if res.Outcome != item.OutcomeDone {
 		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
 	}
-	r.itemSettled(res, false)
-}
-
-// decodeOutcome reads the payload of a result event. Only a Run gets and needs more than the outcome itself.
-func (r *runner) decodeOutcome(payload []byte, res *item.Result) error {
-	if r.s.cfg.run != nil {
-		return json.Unmarshal(payload, res)
-	}
-	var outcome item.Event
-	err := json.Unmarshal(payload, &outcome)
-	res.Outcome, res.Reason, res.Finished, res.Seconds = outcome.Outcome, outcome.Reason, outcome.Finished, outcome.Seconds
-	return err
+	r.watcher.itemSettled(res, false)
 }

@@ -143,10 +143,7 @@ func (r *runner) advance(ctx context.Context) error {
 			return r.publishNextWindow(ctx)
 		}
 		if r.windows.complete && r.ledger.Open() == 0 {
-			if r.s.cfg.run != nil {
-				return errEnded // Run.Close writes the report
-			}
-			return r.end(ctx, manifest.PhaseFinished)
+			return r.finish(r, ctx)
 		}
 	}
 	return nil
@@ -200,7 +197,7 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 		return err
 	}
 	// Items whose outcome was lost have a result in storage.
-	if err := r.settleListed(ctx); err != nil {
+	if err := r.settleListed(r, ctx); err != nil {
 		return err
 	}
 	return r.end(ctx, manifest.PhaseCancelled)
@@ -217,18 +214,18 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 		}
 		endSpan(span, err)
 	}()
-	_, err = r.writeReport(ctx)
+	_, err = r.writeReport(ctx, true)
 	var missing missingResultsError
 	if errors.As(err, &missing) {
 		if err := r.restoreMissing(ctx, missing); err != nil || p != manifest.PhaseCancelled {
 			return err
 		}
-		_, err = r.writeReport(ctx)
+		_, err = r.writeReport(ctx, true)
 	}
 	if err != nil {
 		return err
 	}
-	if r.folds() {
+	if r.rec.Released {
 		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
 			return err
 		}
@@ -272,7 +269,7 @@ var errNotEnded = errors.New("the record has changed while the campaign was endi
 func (r *runner) enterEnd(
 	ctx context.Context, p manifest.Phase, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign),
 ) error {
-	if r.parts != nil && !r.opening { // also the outcomes of a canary
+	if !r.opening { // also the outcomes of a canary
 		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
 			return err
 		}

@@ -75,10 +75,10 @@ func TestNeedsWindow(t *testing.T) {
 		{"a window is not published", func(r *runner) {
 			r.rec.Released, r.rec.Phase, r.windows.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 1
 		}, false},
-		{"a Run with work at the limit", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead) }, true},
-		{"a Run with much work", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead+1) }, false},
-		{"a Run with much work after a tick", func(r *runner) { r.s.cfg.run, r.ticked = &RunConfig{}, true; fill(r, readAhead+1) }, true},
-		{"a campaign with much work", func(r *runner) { fill(r, readAhead+1) }, true},
+		{"work at the limit", func(r *runner) { r.readAhead = 9; fill(r, 9) }, true},
+		{"much work", func(r *runner) { r.readAhead = 9; fill(r, 10) }, false},
+		{"much work after a tick", func(r *runner) { r.readAhead, r.ticked = 9, true; fill(r, 10) }, true},
+		{"much work in a cluster", func(r *runner) { fill(r, 10) }, true},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{})
 		c.change(r)

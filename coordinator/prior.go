@@ -80,10 +80,6 @@ type models struct {
 // openPrior opens the description of the campaign's prior. The first time it copies the prior into the store, where workers find
 // it. Later it reads that copy.
 func (r *runner) openPrior(ctx context.Context) (err error) {
-	if run := r.s.cfg.run; run != nil {
-		r.models.prior = &run.Prior.Description
-		return nil
-	}
 	began := r.rec.Prior
 	file := modelFile{kind: "prior", path: r.rec.Spec.Prior, key: began.Key, sha256: cmp.Or(began.SHA256, r.rec.PriorSHA256)}
 	if file.path == prior.Bundled {

@@ -26,7 +26,7 @@ func (r *runner) quiet() bool {
 // checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
-	if r.folds() {
+	if r.rec.Released {
 		if err := r.parts.Fold(ctx, r.outcomes.seen, r.s.streams.ResultsFull()); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (r *runner) restoreLost(ctx context.Context) error {
 		return err
 	}
 	if lost > 0 {
-		if err := r.settleListed(ctx); err != nil {
+		if err := r.settleListed(r, ctx); err != nil {
 			return err
 		}
 		if lost, err = r.lostItems(ctx); err != nil {
@@ -188,7 +188,7 @@ func (r *runner) recover(ctx context.Context) error {
 // reconcile compares the manifest with the stored results, replaces the content of the queue with the difference, and
 // returns the number of items that it published.
 func (r *runner) reconcile(ctx context.Context) (int, error) {
-	if err := r.settleListed(ctx); err != nil {
+	if err := r.settleListed(r, ctx); err != nil {
 		return 0, err
 	}
 	return r.replaceQueue(ctx)

@@ -105,11 +105,8 @@ func (w *waiting) clear() {
 }
 
 // awaitSource waits before the next attempt at a dataset that cannot be read, and reports the cause in the campaign's
-// status. It is the Wait of the campaign's sharder. For a Run, the cause ends the run.
+// status. It is the Wait of the campaign's sharder.
 func (r *runner) awaitSource(ctx context.Context, cause error) error {
-	if r.s.cfg.run != nil {
-		return cause
-	}
 	delay, isNew := r.reader.waiting.set("dataset", cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
 	if isNew {
 		r.log.Warn("waiting for the dataset", "reason", cause)

@@ -17,8 +17,8 @@ import (
 )
 
 // writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
-// that cannot be read. In a cluster, results that are missing from storage are an error, see missingResultsError.
-func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err error) {
+// that cannot be read. With strict, results that are missing from storage are an error, see missingResultsError.
+func (r *runner) writeReport(ctx context.Context, strict bool) (_ aggregate.Summary, err error) {
 	ctx, span := r.startSpan(ctx, "report")
 	defer func() { endSpan(span, err) }()
 	if r.ledger.Items() == 0 {
@@ -34,11 +34,11 @@ func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err erro
 		r.log.Warn("the report does not say which settings were tuned on its images", "reason", err)
 	}
 	failures := newFailureList(r.results, r.rec.ID)
-	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, result.WithScores(ctx, outputs, r.reported(ctx))))
+	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, result.WithScores(ctx, outputs, r.reported(ctx, strict))))
 	if errors.Is(err, result.ErrScores) {
 		r.log.Warn("the report lacks the scores of ddiff score", "reason", err)
 		failures = newFailureList(r.results, r.rec.ID)
-		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.reported(ctx)))
+		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.reported(ctx, strict)))
 	}
 	if err == nil || errors.Is(err, result.ErrIncomplete) {
 		err = errors.Join(failures.finish(ctx), err)
@@ -61,8 +61,8 @@ func (m missingResultsError) Error() string {
 	return fmt.Sprintf("%d results that workers have reported are missing from the store", len(m))
 }
 
-// reported yields the results of a report. In a cluster, the last pair has missingResultsError if any are missing.
-func (r *runner) reported(ctx context.Context) iter.Seq2[item.Result, error] {
+// reported yields the results of a report. With strict, the last pair has missingResultsError if any are missing.
+func (r *runner) reported(ctx context.Context, strict bool) iter.Seq2[item.Result, error] {
 	return func(yield func(item.Result, error) bool) {
 		r.missing = nil
 		for res, err := range r.settled(ctx) {
@@ -70,7 +70,7 @@ func (r *runner) reported(ctx context.Context) iter.Seq2[item.Result, error] {
 				return
 			}
 		}
-		if len(r.missing) > 0 && r.s.cfg.run == nil {
+		if len(r.missing) > 0 && strict {
 			yield(item.Result{}, r.missing)
 		}
 	}

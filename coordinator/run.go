@@ -89,6 +89,16 @@ type Run struct {
 	steps  int                    // solver steps of the items to restore
 }
 
+const (
+	// firstItems is the size of the first window of a Run in items: the first result must not wait for many rows.
+	// windowItems is the size of the largest one.
+	firstItems  = 256
+	windowItems = 2048
+	// readAhead is place.readAhead of a Run. Reading must not take processor time and memory from the worker, but must end long
+	// before the work: the progress needs the total.
+	readAhead = 1 << 14
+)
+
 // NewRun checks the configuration.
 func NewRun(cfg RunConfig) (*Run, error) {
 	if err := cfg.Validate(); err != nil {
@@ -101,16 +111,24 @@ func NewRun(cfg RunConfig) (*Run, error) {
 		cfg.Finished = func(item.Result, bool) {}
 	}
 	run := &Run{cfg: cfg, copies: map[string][]item.Item{}}
-	service := cfg.service()
-	service.run = &run.cfg
-	s, err := New(service)
+	s, err := New(cfg.service())
 	if err != nil {
 		return nil, err
 	}
 	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
-	run.runner = newRunner(s, c)
-	run.runner.rec, run.runner.ledger, run.runner.local = c, ledger.New(), run
+	c.Spec.Budget = manifest.Budget{}
+	r := newRunner(s, c)
+	r.rec, r.ledger, r.results, r.models.prior = c, ledger.New(), cfg.Store, &cfg.Prior.Description
+	r.place = place{
+		steps:        []step{(*runner).validate, (*runner).storeWanted, (*runner).checkSpec, (*runner).restoreLedger, (*runner).openSharder},
+		finish:       func(*runner, context.Context) error { return errEnded }, // Close writes the report
+		settleListed: (*runner).settleRead, readAhead: readAhead, watcher: run,
+		reading: shard.Config{
+			Sources: s.cfg.Sources, Rows: s.cfg.Rows, Now: s.cfg.Now, First: firstItems, Items: windowItems, Skipped: cfg.Skipped, Keep: cfg.Keep,
+		},
+	}
+	run.runner = r
 	return run, nil
 }
 
@@ -150,7 +168,7 @@ func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 		if err := run.runner.catchUp(following); err != nil {
 			run.runner.log.Warn("could not read the last outcomes", "reason", err)
 		}
-		if err := run.runner.settleListed(ctx); err != nil {
+		if err := run.runner.settleRead(ctx); err != nil {
 			return aggregate.Summary{}, err
 		}
 	}
@@ -158,7 +176,7 @@ func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 		run.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
 		return aggregate.Summary{}, nil
 	}
-	summary, err := run.runner.writeReport(ctx)
+	summary, err := run.runner.writeReport(ctx, false)
 	for _, id := range run.runner.missing { // deleted during the run
 		run.runner.ledger.MarkMissing(id, run.runner.rec.Round)
 	}
@@ -174,13 +192,6 @@ func (run *Run) keepsReport(ctx context.Context) bool {
 	var old aggregate.Summary
 	data, err := run.cfg.Store.Get(ctx, report.KeySummaryJSON)
 	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > run.Counts().Done
-}
-
-// itemSettled reports an identity that was settled to the Run, if there is one. found means that the store had its result.
-func (r *runner) itemSettled(res item.Result, found bool) {
-	if r.local != nil {
-		r.local.itemSettled(res, found)
-	}
 }
 
 // windowRead is called for a new window before its items are published. It settles the items that have a stored result or a settled

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -15,8 +16,8 @@ import (
 // runner takes one campaign through its phases. Except for the offers to its record, only the goroutine of run uses it.
 type runner struct {
 	record
-	s     *Service
-	local *Run // nil in a cluster
+	place
+	s *Service
 
 	started bool // a start of this runner is in the record
 	suspect bool // holds Service.suspects
@@ -48,7 +49,13 @@ type runner struct {
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
-	return &runner{record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
+	r := &runner{record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
+	r.place = cluster
+	r.reading = shard.Config{
+		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.awaitSource,
+		Skipped: func(path string) { log.Debug("skipped a file that is not an image", "path", path) },
+	}
+	return r
 }
 
 // errEnded ends the loop of a campaign that has reached its end.
@@ -93,10 +100,8 @@ func (r *runner) open(ctx context.Context) error {
 	r.ledger, r.trial, r.stalled, r.pace, r.outcomes.seen = ledger.New(), trial{}, time.Time{}, pace{}, 0
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
-	for _, step := range []func(ctx context.Context) error{
-		r.adoptStored, r.storeBudget, r.readStatus, r.openResults, r.admit, r.storeWanted, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.openSharder,
-	} {
-		if err := step(ctx); err != nil {
+	for _, step := range r.steps {
+		if err := step(r, ctx); err != nil {
 			return err
 		}
 	}
@@ -122,7 +127,12 @@ func (r *runner) checkSpec(context.Context) error {
 	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
 		return rejection{err}
 	}
-	if address := r.rec.Spec.Notify; address != "" && r.local == nil {
+	return nil
+}
+
+// checkNotify checks the address of notifications.
+func (r *runner) checkNotify(context.Context) error {
+	if address := r.rec.Spec.Notify; address != "" {
 		if err := r.s.cfg.Notifier.Check(address); err != nil {
 			return rejection{err}
 		}
@@ -130,22 +140,16 @@ func (r *runner) checkSpec(context.Context) error {
 	return nil
 }
 
-// openResults opens the store of the campaign's results, and checks its spec.
-func (r *runner) openResults(context.Context) error {
-	if err := r.openStore(); err != nil {
-		return err
-	}
+// validate checks the campaign without its models.
+func (r *runner) validate(context.Context) error {
 	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Program()); err != nil {
 		return rejection{err}
 	}
 	return nil
 }
 
-func (r *runner) openStore() error {
-	if run := r.s.cfg.run; run != nil {
-		r.results = run.Store
-		return nil
-	}
+// openResults opens the store of the campaign's results.
+func (r *runner) openResults(context.Context) error {
 	if err := r.rec.CheckOutput(); err != nil {
 		return rejection{err}
 	}
@@ -168,19 +172,14 @@ func (r *runner) openQueue(ctx context.Context) error {
 	if err := r.pauseQueue(ctx, r.rec.Wanted == manifest.WantPause); err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
-	if r.parts != nil {
-		stream, last, err := q.ResultStream(ctx)
-		if err != nil {
-			return fmt.Errorf("compare the result stream with the ledger: %w", err)
-		}
-		r.outcomes.seen = r.parts.Follow(stream, last, r.outcomes.seen)
+	stream, last, err := q.ResultStream(ctx)
+	if err != nil {
+		return fmt.Errorf("compare the result stream with the ledger: %w", err)
 	}
+	r.outcomes.seen = r.parts.Follow(stream, last, r.outcomes.seen)
 	r.outcomes.start(ctx, q, r.s.cfg.Now())
 	return nil
 }
-
-// folds reports whether the runner stores its ledger.
-func (r *runner) folds() bool { return r.parts != nil && r.rec.Released }
 
 // step performs the due work, then waits for one event and handles it.
 func (r *runner) step(ctx context.Context) error {

@@ -20,7 +20,7 @@ const (
 // countStart counts a start of a campaign whose dataset is not read, or rejects the campaign if maxStarts coordinators have died in
 // its start. A campaign that may have ended a coordinator starts while no other such campaign does, so that only one is to blame.
 func (r *runner) countStart(ctx context.Context) error {
-	if r.s.cfg.run != nil || r.rec.Complete {
+	if r.rec.Complete {
 		return nil
 	}
 	died := 0

@@ -91,7 +91,7 @@ func (r *runner) settleStored(ctx context.Context, items []item.Item) error {
 			}
 			r.parts.NoteOutcome(res.Item.ID, r.rec.Round, ledger.StateOf(res.Outcome), res.Reason, true)
 			r.ledger.MarkFound(res.Item.ID)
-			r.itemSettled(res, s.damage == nil)
+			r.watcher.itemSettled(res, s.damage == nil)
 		}
 	}
 	return nil
@@ -104,16 +104,17 @@ func (r *runner) failedResult(it item.Item, reason string) item.Result {
 	}
 }
 
-// settleListed settles the items that have a result in storage by one listing. A Run also reads each result that it did
-// not have.
-func (r *runner) settleListed(ctx context.Context) error {
-	if r.s.cfg.run == nil {
-		return r.eachResult(ctx, func(id string) {
-			if r.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
-				r.parts.NoteOutcome(id, r.rec.Round, ledger.Done, "", true)
-			}
-		})
-	}
+// settleUnread settles the items that have a result in storage by one listing.
+func (r *runner) settleUnread(ctx context.Context) error {
+	return r.eachResult(ctx, func(id string) {
+		if r.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
+			r.parts.NoteOutcome(id, r.rec.Round, ledger.Done, "", true)
+		}
+	})
+}
+
+// settleRead is settleUnread that reads each result which the ledger did not have.
+func (r *runner) settleRead(ctx context.Context) error {
 	found := map[string]bool{}
 	err := r.eachResult(ctx, func(id string) {
 		if r.ledger.State(id) == ledger.Pending {

@@ -40,7 +40,7 @@ var errDoubted = errors.New("looks again before the campaign is rejected")
 // rejectOrDoubt rejects the campaign if a second look has confirmed the reason, or there is nothing to lose. Otherwise it returns
 // errDoubted, with which the runner opens the campaign again after Config.Restart.
 func (r *runner) rejectOrDoubt(ctx context.Context, reason string) error {
-	if r.s.cfg.run != nil || board.WantsCancel(r.rec) || r.doubt.confirms(reason) {
+	if board.WantsCancel(r.rec) || r.doubt.confirms(reason) {
 		return r.reject(ctx, reason)
 	}
 	if err := r.repeatPreflight(ctx); err != nil {

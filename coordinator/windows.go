@@ -17,16 +17,6 @@ import (
 	"ddiff/storage"
 )
 
-const (
-	// firstItems is the size of the first window of a Run in items: the first result must not wait for many rows.
-	// windowItems is the size of the largest one.
-	firstItems  = 256
-	windowItems = 2048
-	// readAhead is the number of pending items above which a Run reads only one window per tick. Reading must not take
-	// processor time and memory from the worker, but must end long before the work: the progress needs the total.
-	readAhead = 1 << 14
-)
-
 // windows is the sequence of windows in storage.
 type windows struct {
 	stored     int              // number of windows
@@ -83,14 +73,8 @@ func (s *windows) add(w *shard.Window) {
 // openSharder creates the sharder. nextWindow starts to read.
 func (r *runner) openSharder(context.Context) error {
 	spec := r.rec.Spec // the sharder reads it beside a change of the budget
-	cfg := shard.Config{
-		Spec: &spec, Prior: r.models.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Items: r.s.cfg.Window,
-		Catalogue: r.models.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
-		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
-	}
-	if run := r.s.cfg.run; run != nil {
-		cfg.First, cfg.Items, cfg.Skipped, cfg.Keep = firstItems, windowItems, run.Skipped, run.Keep
-	}
+	cfg := r.reading
+	cfg.Spec, cfg.Prior, cfg.Catalogue = &spec, r.models.prior, r.models.catalogue
 	sharder, err := shard.New(cfg)
 	if err != nil {
 		return err
@@ -118,7 +102,7 @@ func (r *runner) needsWindow() bool {
 	if r.windows.complete || r.rec.Wanted != manifest.WantRun {
 		return false
 	}
-	if r.s.cfg.run != nil && r.ledger.Open() > readAhead && !r.ticked {
+	if r.ledger.Open() > r.readAhead && !r.ticked {
 		return false
 	}
 	return (!r.rec.Released && r.windows.sound < 0) || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.windows.stored)
@@ -161,10 +145,8 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	if w.Changed != "" {
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
-	if r.local != nil {
-		if err := r.local.windowRead(ctx, w, fresh, repeated); err != nil {
-			return err
-		}
+	if err := r.watcher.windowRead(ctx, w, fresh, repeated); err != nil {
+		return err
 	}
 	if err := r.noteProgress(ctx, r.windows.complete); err != nil {
 		return err
@@ -200,7 +182,6 @@ func (r *runner) countItems(w *shard.Window) (fresh, repeated []item.Item) {
 // restoreLedger rebuilds the ledger from the stored windows, rounds and outcomes.
 func (r *runner) restoreLedger(ctx context.Context) error {
 	r.windows = windows{sound: -1}
-	r.openParts()
 	if err := r.restoreWindows(ctx); err != nil {
 		return err
 	}
@@ -211,23 +192,18 @@ func (r *runner) restoreLedger(ctx context.Context) error {
 	if err := r.restoreRounds(ctx); err != nil {
 		return err
 	}
-	if r.parts == nil {
-		return nil
-	}
 	var err error
 	r.outcomes.seen, err = r.parts.Enter(ctx, r.ledger)
 	return err
 }
 
-// openParts prepares the stored parts of the ledger. The ledger of a Run ends with it.
-func (r *runner) openParts() {
-	if r.parts = nil; r.s.cfg.run != nil {
-		return
-	}
+// openParts prepares the stored parts of the ledger.
+func (r *runner) openParts(context.Context) error {
 	r.parts = ledger.NewParts(ledger.PartsConfig{
 		Store: r.s.cfg.Store, Campaign: r.id, Fold: r.s.cfg.Fold, Relief: health.StreamTicks * r.s.cfg.Tick, Now: r.s.cfg.Now, Logger: r.log,
 		Purge: func(ctx context.Context, through uint64) error { return r.queue.PurgeResults(ctx, through) },
 	})
+	return nil
 }
 
 // countWindows corrects a record that counts windows which are not in storage: somebody has removed them, and the sharder

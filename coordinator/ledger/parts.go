@@ -35,7 +35,7 @@ type PartsConfig struct {
 // items, and failed and dead items run again. Parts may overlap, for example after a second leader: entering an outcome
 // twice has no effect.
 //
-// A nil *Parts stores nothing. One goroutine at a time may use it.
+// A nil *Parts stores nothing and has nothing. One goroutine at a time may use it.
 type Parts struct {
 	cfg      PartsConfig
 	ledger   *Ledger // that Enter has filled; an empty one before
@@ -77,6 +77,9 @@ func (p *Parts) NoteOutcome(id string, round int, to State, reason string, found
 // Fold stores the next part if it is large enough or old enough. seen is the sequence number of the last noted outcome of
 // the result stream, full means that the stream is nearly full.
 func (p *Parts) Fold(ctx context.Context, seen uint64, full bool) error {
+	if p == nil {
+		return nil
+	}
 	n, now := len(p.outcomes), p.cfg.Now()
 	if full && now.Sub(p.relieved) >= p.cfg.Relief {
 		// At the limit no outcome arrives that would make the next part due.
@@ -117,6 +120,9 @@ func (p *Parts) fold(ctx context.Context, seen uint64) error {
 
 // FoldAll stores all outcomes, reads the part again, and removes all stored outcomes from the result stream.
 func (p *Parts) FoldAll(ctx context.Context, seen uint64) error {
+	if p == nil {
+		return nil
+	}
 	if err := p.fold(ctx, seen); err != nil {
 		return err
 	}
@@ -152,7 +158,7 @@ func (p *Parts) purge(ctx context.Context, through uint64) error {
 // outcome that was seen. It returns the number after which to read. If the stream is another one, or its end was lost,
 // its numbers say nothing about stored outcomes, and it is read from the start.
 func (p *Parts) Follow(stream int64, last, seen uint64) (after uint64) {
-	if p.stream == stream && seen <= last {
+	if p == nil || p.stream == stream && seen <= last {
 		return seen
 	}
 	if seen > 0 {
@@ -165,6 +171,9 @@ func (p *Parts) Follow(stream int64, last, seen uint64) (after uint64) {
 // Enter enters the outcomes of all parts into a ledger, whose device-seconds later parts have. It returns the sequence number of the
 // last of them in the result stream, 0 without a part. It skips damaged ones.
 func (p *Parts) Enter(ctx context.Context, l *Ledger) (seen uint64, err error) {
+	if p == nil {
+		return 0, nil
+	}
 	p.ledger = l
 	for old, err := range storage.Each(ctx, p.cfg.Store, partPrefix(p.cfg.Campaign), p.read) {
 		if err != nil {
