@@ -61,31 +61,32 @@ func (r *runner) applyWanted(ctx context.Context) error {
 			return err
 		}
 	}
-	cancelRejected := r.rec.Phase == manifest.PhaseRejected && board.WantsCancel(r.rec)
-	if r.rec.Phase.Ended() && !cancelRejected {
+	if !r.rec.Phase.Ended() {
+		if err := errors.Join(r.pauseAfterFault(ctx), r.pauseOverBudget(ctx)); err != nil {
+			return err
+		}
+	}
+	switch r.standing().wanted() {
+	case actionLeave:
 		if err := r.queue.Drop(ctx); err != nil {
 			return fmt.Errorf("drop work: %w", err)
 		}
 		return errEnded
-	}
-	if err := errors.Join(r.pauseAfterFault(ctx), r.pauseOverBudget(ctx)); err != nil {
-		return err
-	}
-	switch r.rec.Wanted {
-	case manifest.WantCancel, manifest.WantCancelNow:
+	case actionCancel:
 		return r.cancelCampaign(ctx)
-	case manifest.WantPause:
-		if r.rec.Phase == manifest.PhasePaused && r.paused {
-			return nil
-		}
+	case actionPause:
 		if err := r.pauseQueue(ctx, true); err != nil {
 			return err
 		}
 		return r.enterPhase(ctx, manifest.PhasePaused)
+	case actionResume:
+		return r.resume(ctx)
 	}
-	if r.rec.Phase != manifest.PhasePaused && !r.paused {
-		return nil
-	}
+	return nil
+}
+
+// resume resumes the queue and leaves the phase paused.
+func (r *runner) resume(ctx context.Context) error {
 	r.progress = r.s.cfg.Now()
 	if err := r.pauseQueue(ctx, false); err != nil {
 		return err
@@ -112,39 +113,39 @@ func (r *runner) pauseQueue(ctx context.Context, paused bool) error {
 	return nil
 }
 
+// standing is what the next action follows from.
+func (r *runner) standing() standing {
+	return standing{record: r.rec, windows: &r.windows, ledger: r.ledger, trial: r.trial, paused: r.paused}
+}
+
 // advance moves the campaign to its next phase, or publishes the next window, when it can.
 func (r *runner) advance(ctx context.Context) error {
-	switch r.rec.Phase {
-	case manifest.PhaseQueued:
-		switch {
-		case r.rec.Released: // the campaign was resumed: its queue lacks items
-			if _, err := r.reconcile(ctx); err != nil {
-				return err
-			}
-			return r.enterPhase(ctx, manifest.PhaseRunning)
-		case r.windows.sound < 0 && !r.windows.complete:
-			return nil // wait for an item to check with
+	next, err := r.standing().next()
+	if err != nil {
+		return err
+	}
+	switch next {
+	case actionReconcile:
+		if _, err := r.reconcile(ctx); err != nil {
+			return err
 		}
+		return r.enterPhase(ctx, manifest.PhaseRunning)
+	case actionSkipTrial:
+		r.windows.warning = "preflight and canary were skipped: no item of the dataset can be restored"
+		r.log.Warn(r.windows.warning)
+		return r.release(ctx)
+	case actionPreflight:
 		return r.startPreflight(ctx)
-	case manifest.PhasePreflight:
-		switch {
-		case r.trial.checked == nil:
-			return nil
-		case r.trial.checked.Failed != "":
-			return rejection{fmt.Errorf("preflight: %s: %s", r.trial.checked.Failed, r.trial.checked.Reason)}
-		case r.rec.Canary == 0:
-			return r.release(ctx)
-		}
+	case actionEnterCanary:
 		return r.enterPhase(ctx, manifest.PhaseCanary)
-	case manifest.PhaseCanary:
-		return r.advanceCanary(ctx)
-	case manifest.PhaseRunning:
-		if r.rec.Shards < r.windows.stored {
-			return r.publishNextWindow(ctx)
-		}
-		if r.windows.complete && r.ledger.Open() == 0 {
-			return r.finish(r, ctx)
-		}
+	case actionPublishCanary:
+		return r.publishCanary(ctx)
+	case actionRelease:
+		return r.release(ctx)
+	case actionPublishWindow:
+		return r.publishNextWindow(ctx)
+	case actionFinish:
+		return r.finish(r, ctx)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -32,11 +31,6 @@ type trial struct {
 
 // startPreflight asks one worker to check the campaign.
 func (r *runner) startPreflight(ctx context.Context) error {
-	if r.windows.sound < 0 {
-		r.windows.warning = "preflight and canary were skipped: no item of the dataset can be restored"
-		r.log.Warn(r.windows.warning)
-		return r.release(ctx)
-	}
 	first, err := r.firstWindow(ctx)
 	if err != nil {
 		return err
@@ -111,38 +105,18 @@ func (r *runner) describeLost(reason string) string {
 		"give it more, or another prior, size or batch", reason, names)
 }
 
-// advanceCanary publishes the canary items, then waits until all are settled. It rejects the campaign if none is done: one
-// bad image must not stop a campaign, also if it ends the workers that restore it.
-func (r *runner) advanceCanary(ctx context.Context) error {
-	if r.trial.canary == nil {
-		first, err := r.firstWindow(ctx)
-		if err != nil {
-			return err
-		}
-		items := canaries(first.Items, r.rec.Canary)
-		if _, err := r.publish(ctx, items); err != nil {
-			return err
-		}
-		r.trial.canary = identities(items)
+// publishCanary publishes the canary items.
+func (r *runner) publishCanary(ctx context.Context) error {
+	first, err := r.firstWindow(ctx)
+	if err != nil {
+		return err
 	}
-	restored := 0
-	var last string
-	for _, id := range r.trial.canary {
-		switch r.ledger.State(id) {
-		case ledger.Pending:
-			return nil
-		case ledger.Dead:
-			last = fmt.Sprintf("item %.12s is dead: %s", id, r.ledger.Reason(id))
-		case ledger.Failed:
-			last = r.ledger.Reason(id)
-		case ledger.Done:
-			restored++
-		}
+	items := canaries(first.Items, r.rec.Canary)
+	if _, err := r.publish(ctx, items); err != nil {
+		return err
 	}
-	if restored == 0 {
-		return rejection{fmt.Errorf("canary: none of %d items could be restored; the last reason: %s", len(r.trial.canary), last)}
-	}
-	return r.release(ctx)
+	r.trial.canary = identities(items)
+	return nil
 }
 
 // identities returns the identities of items.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 )
 
@@ -47,7 +46,7 @@ func (r *runner) checkQueue(ctx context.Context) error {
 	if err := r.publishStatus(ctx, int(leased)); err != nil {
 		return err
 	}
-	if r.queueComplete(int(waiting + leased)) {
+	if int(waiting+leased) >= r.standing().expected() {
 		r.stalled = time.Time{}
 		return nil
 	}
@@ -96,7 +95,7 @@ func (r *runner) lostItems(ctx context.Context) (int, error) {
 	if err := r.catchUp(ctx); err != nil {
 		return 0, err
 	}
-	return r.expected() - int(size), nil
+	return r.standing().expected() - int(size), nil
 }
 
 // catchUp enters all outcomes into the ledger that the result stream has now. It asks again while it waits, because the
@@ -129,32 +128,6 @@ func (r *runner) catchUp(ctx context.Context) error {
 
 // catchUpInterval is the interval at which catchUp looks for the newest outcome again.
 const catchUpInterval = 5 * time.Second
-
-// queueComplete reports whether a queue of so many items holds every published pending item.
-func (r *runner) queueComplete(queued int) bool { return queued >= r.expected() }
-
-// expected returns the number of items that the queue must hold at least.
-func (r *runner) expected() int {
-	switch r.rec.Phase {
-	case manifest.PhasePreflight:
-		if r.trial.checked == nil {
-			return 1
-		}
-	case manifest.PhaseCanary:
-		n := 0
-		for _, id := range r.trial.canary {
-			if r.ledger.State(id) == ledger.Pending {
-				n++
-			}
-		}
-		return n
-	case manifest.PhaseRunning:
-		if r.rec.Shards >= r.windows.stored {
-			return r.ledger.Open()
-		}
-	}
-	return 0
-}
 
 // recover publishes the items again that the queue has lost.
 func (r *runner) recover(ctx context.Context) error {

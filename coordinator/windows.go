@@ -85,7 +85,7 @@ func (r *runner) openSharder(context.Context) error {
 
 // nextWindow returns the channel of the next window, or nil while the campaign needs none.
 func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
-	if !r.needsWindow() {
+	if !r.standing().needsWindow() || r.ledger.Open() > r.readAhead && !r.ticked {
 		if !r.rec.Released || r.rec.Wanted != manifest.WantRun {
 			r.reader.stop() // a campaign that is paused or waits for its preflight has no window in memory
 		}
@@ -94,18 +94,6 @@ func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
 	// The first window is made alone, because a campaign then waits for its preflight.
 	r.reader.start(ctx, r.windows.next, r.rec.Released || r.windows.stored > 0)
 	return r.reader.windows
-}
-
-// needsWindow reports whether the next window may be stored: until a window has an item for the preflight at once; the
-// others when all windows before them are published.
-func (r *runner) needsWindow() bool {
-	if r.windows.complete || r.rec.Wanted != manifest.WantRun {
-		return false
-	}
-	if r.ledger.Open() > r.readAhead && !r.ticked {
-		return false
-	}
-	return (!r.rec.Released && r.windows.sound < 0) || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.windows.stored)
 }
 
 // storeWindow stores a window and, if the campaign is released, publishes it. If the store has the window already,
