@@ -141,7 +141,7 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 			ids = append(ids, id)
 		}
 	}
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
+	err := r.windows.each(ctx, func(w *shard.Window) error {
 		for _, it := range w.Items {
 			if match(it.ID) {
 				choose(it.ID)
@@ -182,8 +182,7 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 // rebuildWindow makes the chosen items of a window that could not be read again, from the current dataset, and replaces the
 // stored window. All other items and failures of the window stay. It returns the chosen items that can be read now.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match func(id string) bool) (readable []item.Item, err error) {
-	r.reader.stop() // one goroutine at a time may use the sharder
-	fresh, err := r.reader.sharder.Again(ctx, old)
+	fresh, err := r.reader.again(ctx, old)
 	if err != nil {
 		return nil, rejection{err}
 	}
@@ -207,7 +206,7 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match fun
 		}
 	}
 	manifest.SortTaskMajor(merged.Items, &r.rec.Spec)
-	if err := r.replaceWindow(ctx, merged); err != nil {
+	if err := r.windows.replace(ctx, merged); err != nil {
 		return nil, err
 	}
 	for _, it := range readable {
@@ -220,12 +219,11 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match fun
 // rereadFirst makes the first window with items again, of a campaign that begins again before its release: a person may have mended
 // its files, or its source had cut them. If the rows have moved, the window stays.
 func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
-	old, err := r.firstWindow(ctx)
+	old, err := r.windows.first(ctx)
 	if err != nil || r.reader.sharder == nil {
 		return old, err
 	}
-	r.reader.stop()
-	fresh, err := r.reader.sharder.Again(ctx, old)
+	fresh, err := r.reader.again(ctx, old)
 	switch {
 	case errors.Is(err, shard.ErrMoved):
 		r.log.Warn("the files of the first window are not read again", "reason", err)
@@ -233,7 +231,7 @@ func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
 	case shard.IsDatasetError(err):
 		return nil, rejection{err}
 	case err == nil:
-		err = r.replaceWindow(ctx, fresh)
+		err = r.windows.replace(ctx, fresh)
 	}
 	if err != nil {
 		return nil, err
@@ -246,17 +244,4 @@ func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
 		r.ledger.Remove(f.Item.ID)
 	}
 	return fresh, nil
-}
-
-// replaceWindow replaces a stored window.
-func (r *runner) replaceWindow(ctx context.Context, w *shard.Window) error {
-	data, err := w.Encode()
-	if err != nil {
-		return err
-	}
-	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, w.Number), data); err != nil {
-		return fmt.Errorf("store window %d: %w", w.Number, err)
-	}
-	r.windows.noteFailures(w)
-	return nil
 }

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"math"
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -13,7 +12,6 @@ import (
 type place struct {
 	steps        []step       // from the record to a complete ledger and a sharder
 	reading      shard.Config // of the sharder, without the campaign and its models
-	readAhead    int          // number of open items above which a tick reads at most one window
 	settleListed step         // settles the open items that have a result in storage
 	finish       step         // ends the campaign when it has no open items
 	watcher      watcher
@@ -37,7 +35,6 @@ var cluster = place{
 		(*runner).storeWanted, (*runner).countStart, (*runner).checkOutput, (*runner).openPrior, (*runner).openOperators, (*runner).checkSpec,
 		(*runner).checkNotify, (*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
 	},
-	readAhead:    math.MaxInt,
 	settleListed: (*runner).settleUnread,
 	finish:       func(r *runner, ctx context.Context) error { return r.end(ctx, manifest.PhaseFinished) },
 	watcher:      unwatched{},

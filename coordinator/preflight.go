@@ -31,7 +31,7 @@ type trial struct {
 
 // startPreflight asks one worker to check the campaign.
 func (r *runner) startPreflight(ctx context.Context) error {
-	first, err := r.firstWindow(ctx)
+	first, err := r.windows.first(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,11 +39,6 @@ func (r *runner) startPreflight(ctx context.Context) error {
 		return err
 	}
 	return r.enterPhase(ctx, manifest.PhasePreflight)
-}
-
-// firstWindow reads the first window with items from storage.
-func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
-	return r.readWindow(ctx, shard.Key(r.id, r.windows.sound))
 }
 
 func (r *runner) publishPreflight(ctx context.Context, items []item.Item) error {
@@ -107,7 +102,7 @@ func (r *runner) describeLost(reason string) string {
 
 // publishCanary publishes the canary items.
 func (r *runner) publishCanary(ctx context.Context) error {
-	first, err := r.firstWindow(ctx)
+	first, err := r.windows.first(ctx)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (r *runner) publishWindow(ctx context.Context, w *shard.Window, items []ite
 
 // publishNextWindow publishes the first stored window that is not published.
 func (r *runner) publishNextWindow(ctx context.Context) error {
-	w, err := r.readWindow(ctx, shard.Key(r.id, r.rec.Shards))
+	w, err := r.windows.read(ctx, r.rec.Shards)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 
 // republish publishes the pending items of the published windows that chosen returns true for, and returns their number.
 func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n int, err error) {
-	err = r.eachWindow(ctx, func(w *shard.Window) error {
+	err = r.windows.each(ctx, func(w *shard.Window) error {
 		if w.Number >= r.rec.Shards {
 			return nil // not published yet
 		}

@@ -18,7 +18,8 @@ func runningRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
 	for n := range 2 {
 		w := windowOf(r, n, 2*n, 2)
 		putWindow(t, r, w)
-		r.addWindow(w)
+		r.windows.add(w)
+		r.countItems(w)
 	}
 	err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase, c.Shards = true, manifest.PhaseRunning, 2 })
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -21,6 +22,11 @@ type reader struct {
 	windows <-chan shardedWindow // the next window; nil while the sharder does not read
 	service *lifecycle.Service   // fills windows
 	waiting waiting              // also set by the sharder
+	limit   int                  // number of open items above which one window is read per tick
+	ticked  bool                 // since the last window
+	tick    time.Duration
+	now     func() time.Time
+	log     *slog.Logger
 }
 
 // shardedWindow is a window from the sharder, or the error of the dataset.
@@ -61,6 +67,29 @@ func (d *reader) stop() {
 		d.windows = nil
 		d.waiting.clear()
 	}
+}
+
+// may reports whether the next window may be read beside so many open items.
+func (d *reader) may(open int) bool { return open <= d.limit || d.ticked }
+
+// again makes a window again from the current dataset. start makes the window that was read ahead again.
+func (d *reader) again(ctx context.Context, old *shard.Window) (*shard.Window, error) {
+	d.stop() // one goroutine at a time may use the sharder
+	return d.sharder.Again(ctx, old)
+}
+
+// await waits before the next attempt at a dataset that cannot be read. It is the Wait of a sharder.
+func (d *reader) await(ctx context.Context, cause error) error {
+	delay, isNew := d.wait("dataset", cause)
+	if isNew {
+		d.log.Warn("waiting for the dataset", "reason", cause)
+	}
+	return retry.Sleep(ctx, delay)
+}
+
+// wait notes why the campaign cannot read an object, see waiting.set.
+func (d *reader) wait(object string, cause error) (delay time.Duration, isNew bool) {
+	return d.waiting.set(object, cause.Error(), d.now(), d.tick)
 }
 
 // maxSourceWait is the longest wait between two attempts at a source, in ticks.
@@ -104,22 +133,12 @@ func (w *waiting) clear() {
 	w.cause = ""
 }
 
-// awaitSource waits before the next attempt at a dataset that cannot be read, and reports the cause in the campaign's
-// status. It is the Wait of the campaign's sharder.
-func (r *runner) awaitSource(ctx context.Context, cause error) error {
-	delay, isNew := r.reader.waiting.set("dataset", cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
-	if isNew {
-		r.log.Warn("waiting for the dataset", "reason", cause)
-	}
-	return retry.Sleep(ctx, delay)
-}
-
 // awaitFile reports in the campaign's status that the prior or an operator cannot be read. The runner tries again, unless the campaign has
 // not begun and is to be cancelled.
 func (r *runner) awaitFile(ctx context.Context, object string, cause error) error {
 	if board.WantsCancel(r.rec) && !r.rec.Released {
 		return rejection{cause}
 	}
-	r.reader.waiting.set(object, cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
+	r.reader.wait(object, cause)
 	return errors.Join(cause, r.publishStatus(ctx, 0))
 }

@@ -35,3 +35,18 @@ func TestCountedOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// With much open work, the reader makes one window per tick.
+func TestReadAhead(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		open   int
+		ticked bool
+		want   bool
+	}{{9, false, true}, {10, false, false}, {10, true, true}} {
+		d := reader{limit: 9, ticked: tt.ticked}
+		if got := d.may(tt.open); got != tt.want {
+			t.Errorf("%d open items, ticked %t: %t", tt.open, tt.ticked, got)
+		}
+	}
+}

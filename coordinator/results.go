@@ -103,7 +103,7 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 // most loadChunk results at once. The last pair has the error, if any.
 func (r *runner) settled(ctx context.Context) iter.Seq2[item.Result, error] {
 	return func(yield func(item.Result, error) bool) {
-		err := r.eachWindow(ctx, func(w *shard.Window) error {
+		err := r.windows.each(ctx, func(w *shard.Window) error {
 			failures := map[int]item.Result{} // by index in the manifest
 			for _, f := range w.Failed {
 				failures[f.Item.Index] = f

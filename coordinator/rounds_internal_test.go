@@ -290,11 +290,11 @@ func TestCountOfLostWindows(t *testing.T) {
 	}
 	seen := 0
 	count := func(*shard.Window) error { seen++; return nil }
-	if err := r.eachWindow(t.Context(), count); err != nil || seen != 2 {
+	if err := r.windows.each(t.Context(), count); err != nil || seen != 2 {
 		t.Errorf("%d windows, %v", seen, err)
 	}
 	r.windows.stored = 3
-	if err := r.eachWindow(t.Context(), count); !errors.Is(err, errMissingWindows) || !strings.Contains(err.Error(), "1 of 3") {
+	if err := r.windows.each(t.Context(), count); !errors.Is(err, errMissingWindows) || !strings.Contains(err.Error(), "1 of 3") {
 		t.Errorf("a missing window: %v", err)
 	}
 }

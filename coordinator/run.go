@@ -94,7 +94,7 @@ const (
 	// windowItems is the size of the largest one.
 	firstItems  = 256
 	windowItems = 2048
-	// readAhead is place.readAhead of a Run. Reading must not take processor time and memory from the worker, but must end long
+	// readAhead is reader.limit of a Run. Reading must not take processor time and memory from the worker, but must end long
 	// before the work: the progress needs the total.
 	readAhead = 1 << 14
 )
@@ -120,10 +120,11 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	c.Spec.Budget = manifest.Budget{}
 	r := newRunner(s, c)
 	r.rec, r.ledger, r.results, r.models.prior = c, ledger.New(), cfg.Store, &cfg.Prior.Description
+	r.reader.limit = readAhead
 	r.place = place{
 		steps:        []step{(*runner).validate, (*runner).storeWanted, (*runner).checkSpec, (*runner).restoreLedger, (*runner).openSharder},
 		finish:       func(*runner, context.Context) error { return errEnded }, // Close writes the report
-		settleListed: (*runner).settleRead, readAhead: readAhead, watcher: run,
+		settleListed: (*runner).settleRead, watcher: run,
 		reading: shard.Config{
 			Sources: s.cfg.Sources, Rows: s.cfg.Rows, Now: s.cfg.Now, First: firstItems, Items: windowItems, Skipped: cfg.Skipped, Keep: cfg.Keep,
 		},

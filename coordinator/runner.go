@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"ddiff/coordinator/ledger"
@@ -35,7 +36,6 @@ type runner struct {
 	stalled   time.Time        // since when the queue holds too few items
 	unchecked int              // ticks since the last check of the queue of a campaign that waits
 	tick      <-chan time.Time // due time of the next check of the queue
-	ticked    bool             // since the last window
 	outcomes  follower
 	faults    faults
 	trial     trial
@@ -51,8 +51,9 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
 	r := &runner{record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
 	r.place = cluster
+	r.reader = reader{tick: s.cfg.Tick, now: s.cfg.Now, log: log, limit: math.MaxInt}
 	r.reading = shard.Config{
-		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.awaitSource,
+		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
 		Skipped: func(path string) { log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	return r
@@ -215,7 +216,7 @@ func (r *runner) step(ctx context.Context) error {
 		}
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
-		if r.ticked = true; r.quiet() {
+		if r.reader.ticked = true; r.quiet() {
 			return nil
 		}
 		return r.checkQueue(ctx)

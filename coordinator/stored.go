@@ -124,7 +124,7 @@ func (r *runner) settleRead(ctx context.Context) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return r.eachWindow(ctx, func(w *shard.Window) error {
+	return r.windows.each(ctx, func(w *shard.Window) error {
 		return r.settleStored(ctx, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !found[it.ID] }))
 	})
 }
@@ -155,7 +155,7 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 		return err
 	}
 	missing := ledger.Round{Missing: true}
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
+	err := r.windows.each(ctx, func(w *shard.Window) error {
 		for _, it := range w.Items {
 			if k, ok := ledger.ParseIdentity(it.ID); ok && !present[k] && r.ledger.State(it.ID) == ledger.Done {
 				missing.Items = append(missing.Items, it.ID)

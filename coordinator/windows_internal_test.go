@@ -111,7 +111,7 @@ func TestStoreWindowThatDoesNotFollow(t *testing.T) {
 		data, err := other.Encode()
 		must(t, err)
 		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 0), data))
-		err = r.storeWindow(t.Context(), shardedWindow{window: windowOf(r, 0, 0, 2)})
+		_, err = r.windows.create(t.Context(), windowOf(r, 0, 0, 2))
 		if err == nil || !strings.Contains(err.Error(), "stored window 0 does not follow the previous window") || r.windows.stored != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
