@@ -34,8 +34,8 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 	r.log.Info("executed command", "verb", command.Verb, "items", n, "error", a.Error)
 	ended := r.rec.Phase.Ended() && (n == 0 || r.rec.Phase != manifest.PhaseFinished)
 	if ended { // no coordinator opens the campaign after the last answer
-		if err := r.queue.Drop(ctx); err != nil {
-			return fmt.Errorf("drop work: %w", err)
+		if err := r.queue.drop(ctx); err != nil {
+			return err
 		}
 	}
 	err = r.save(ctx, func(c *manifest.Campaign) {

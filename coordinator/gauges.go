@@ -166,7 +166,7 @@ func (r *runner) report(waiting, leased int) {
 	c := campaignGauges{
 		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: r.rec.Spec.Precision,
 		blocked: r.rec.Phase == manifest.PhasePaused && r.rec.Reason != "" && !strings.HasPrefix(r.rec.Reason, limitReached),
-		paused:  r.paused || r.rec.Wanted != manifest.WantRun,
+		paused:  r.queue.paused || r.rec.Wanted != manifest.WantRun,
 		pending: waiting, inFlight: leased, progress: r.progress, behind: r.outcomes.lag(),
 		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}

@@ -68,14 +68,14 @@ func (r *runner) applyWanted(ctx context.Context) error {
 	}
 	switch r.standing().wanted() {
 	case actionLeave:
-		if err := r.queue.Drop(ctx); err != nil {
-			return fmt.Errorf("drop work: %w", err)
+		if err := r.queue.drop(ctx); err != nil {
+			return err
 		}
 		return errEnded
 	case actionCancel:
 		return r.cancelCampaign(ctx)
 	case actionPause:
-		if err := r.pauseQueue(ctx, true); err != nil {
+		if err := r.queue.pause(ctx, true); err != nil {
 			return err
 		}
 		return r.enterPhase(ctx, manifest.PhasePaused)
@@ -88,7 +88,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 // resume resumes the queue and leaves the phase paused.
 func (r *runner) resume(ctx context.Context) error {
 	r.progress = r.s.cfg.Now()
-	if err := r.pauseQueue(ctx, false); err != nil {
+	if err := r.queue.pause(ctx, false); err != nil {
 		return err
 	}
 	if r.rec.Phase != manifest.PhasePaused {
@@ -100,22 +100,9 @@ func (r *runner) resume(ctx context.Context) error {
 	return r.enterPhase(ctx, manifest.PhaseQueued)
 }
 
-// pauseQueue pauses or resumes the queue.
-func (r *runner) pauseQueue(ctx context.Context, paused bool) error {
-	change, verb := r.queue.Resume, "resume"
-	if paused {
-		change, verb = r.queue.Pause, "pause"
-	}
-	if err := change(ctx); err != nil {
-		return fmt.Errorf("%s campaign: %w", verb, err)
-	}
-	r.paused = paused
-	return nil
-}
-
 // standing is what the next action follows from.
 func (r *runner) standing() standing {
-	return standing{record: r.rec, windows: &r.windows, ledger: r.ledger, trial: r.trial, paused: r.paused}
+	return standing{record: r.rec, windows: &r.windows, ledger: r.ledger, trial: r.trial, paused: r.queue.paused}
 }
 
 // advance moves the campaign to its next phase, or publishes the next window, when it can.
@@ -276,7 +263,7 @@ func (r *runner) enterEnd(
 		}
 	}
 	if err := r.dropQueue(ctx); err != nil {
-		return fmt.Errorf("drop work: %w", err)
+		return err
 	}
 	before := r.rec.Phase
 	ended := *r.rec
@@ -303,11 +290,10 @@ func (r *runner) enterEnd(
 
 // dropQueue drops the campaign's queue, also if only an earlier coordinator has opened it.
 func (r *runner) dropQueue(ctx context.Context) (err error) {
-	q := r.queue
-	if q == nil {
-		if q, err = r.s.inspect(ctx, r.id); err != nil {
-			return err
+	if r.queue.Queue == nil {
+		if r.queue.Queue, err = r.s.inspect(ctx, r.id); err != nil {
+			return fmt.Errorf("drop work: %w", err)
 		}
 	}
-	return q.Drop(ctx)
+	return r.queue.drop(ctx)
 }

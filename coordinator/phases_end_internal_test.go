@@ -108,8 +108,8 @@ func TestRejectionDropsEarlierWork(t *testing.T) {
 	if _, err := r.publish(t.Context(), items(0, 3)); err != nil {
 		t.Fatal(err)
 	}
-	earlier := r.queue
-	r.queue = nil
+	earlier := r.queue.Queue
+	r.queue.Queue = nil
 	if err := r.reject(t.Context(), "the prior has changed"); !errors.Is(err, errEnded) {
 		t.Fatal(err)
 	}
@@ -192,8 +192,8 @@ func TestPausedQueue(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		all, err := r.queue.Lease(t.Context(), 4, 0)
-		if err != nil && !errors.Is(err, queue.ErrNotReady) || len(all) != leases || r.rec.Phase != want || r.paused != (want == manifest.PhasePaused) {
-			t.Errorf("%s: phase %s, paused %t, %d leases, %v", name, r.rec.Phase, r.paused, len(all), err)
+		if err != nil && !errors.Is(err, queue.ErrNotReady) || len(all) != leases || r.rec.Phase != want || r.queue.paused != (want == manifest.PhasePaused) {
+			t.Errorf("%s: phase %s, paused %t, %d leases, %v", name, r.rec.Phase, r.queue.paused, len(all), err)
 		}
 		for _, l := range all {
 			must(t, l.Release(t.Context()))
@@ -211,7 +211,7 @@ func TestPausedQueue(t *testing.T) {
 		t.Errorf("the progress is of %v", r.progress)
 	}
 	// The queue was paused, and the record is not: a leader died between the two.
-	must(t, r.pauseQueue(t.Context(), true))
+	must(t, r.queue.pause(t.Context(), true))
 	step("resumed by another leader", manifest.PhaseRunning, 2)
 	set(manifest.WantPause)
 	step("paused before its release", manifest.PhasePaused, 0)

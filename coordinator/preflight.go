@@ -63,7 +63,7 @@ func (r *runner) publishPreflight(ctx context.Context, items []item.Item) error 
 	if err != nil {
 		return fmt.Errorf("publish preflight: %w", err)
 	}
-	return r.send(ctx, []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data, Round: r.rec.Round}})
+	return r.queue.send(r.traced(ctx), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data, Round: r.rec.Round}})
 }
 
 // settlePreflight stores a worker's answer to the preflight. A worker that gave the preflight up answers with an

@@ -2,9 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
@@ -12,7 +9,6 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 
@@ -56,46 +52,7 @@ func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n 
 	return n, err
 }
 
-// publish publishes the pending items, and returns their number. Of several items with one identity it publishes one. Items that the
-// queue has already are not an error.
+// publish publishes the pending items, see work.publish.
 func (r *runner) publish(ctx context.Context, items []item.Item) (int, error) {
-	var work []queue.Work
-	chosen := map[string]bool{}
-	for _, it := range items {
-		if chosen[it.ID] || r.ledger.State(it.ID) != ledger.Pending {
-			continue
-		}
-		chosen[it.ID] = true
-		data, err := json.Marshal(it)
-		if err != nil {
-			return 0, fmt.Errorf("publish item %s: %w", it.Name, err)
-		}
-		work = append(work, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: manifest.EncodeItem(data), Round: r.rec.Round})
-	}
-	return len(work), r.send(ctx, work)
-}
-
-// send publishes work. Duplicates are not an error.
-func (r *runner) send(ctx context.Context, work []queue.Work) error {
-	if len(work) == 0 {
-		return nil
-	}
-	if !trace.SpanContextFromContext(ctx).IsValid() { // items of a window have its span
-		ctx = trace.ContextWithRemoteSpanContext(ctx, traceOf(r.rec))
-	}
-	err := r.queue.PublishBatch(ctx, work)
-	var refused *queue.BatchError
-	if !errors.As(err, &refused) {
-		if err == nil {
-			r.s.cfg.Metrics.Publish(ctx, len(work))
-		}
-		return err
-	}
-	r.s.cfg.Metrics.Publish(ctx, len(work)-len(refused.Refused))
-	for _, f := range refused.Refused {
-		if !errors.Is(f.Err, queue.ErrDuplicate) {
-			return fmt.Errorf("publish %d items: %w", len(work), err)
-		}
-	}
-	return nil
+	return r.queue.publish(r.traced(ctx), items, func(id string) bool { return r.ledger.State(id) == ledger.Pending }, r.rec.Round)
 }

@@ -8,20 +8,6 @@ import (
 	"ddiff/manifest"
 )
 
-// quietTicks is the number of ticks between two checks of the queue of a campaign that waits for workers or for a person: a thousand
-// waiting campaigns would otherwise cost a thousand requests a second.
-const quietTicks = 5
-
-// quiet reports whether the campaign waits, and nothing has changed since the last check, which was a few ticks ago.
-func (r *runner) quiet() bool {
-	if r.rec.Phase == manifest.PhaseRunning || !r.stalled.IsZero() || r.status.Phase != r.rec.Phase || r.status.Counts.Running > 0 {
-		r.unchecked = 0
-		return false
-	}
-	r.unchecked = (r.unchecked + 1) % quietTicks
-	return r.unchecked != 0
-}
-
 // checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
@@ -46,15 +32,7 @@ func (r *runner) checkQueue(ctx context.Context) error {
 	if err := r.publishStatus(ctx, int(leased)); err != nil {
 		return err
 	}
-	if int(waiting+leased) >= r.standing().expected() {
-		r.stalled = time.Time{}
-		return nil
-	}
-	now := r.s.cfg.Now()
-	if r.stalled.IsZero() {
-		r.stalled = now
-	}
-	if now.Sub(r.stalled) < r.s.cfg.Stall {
+	if r.queue.lacks(int(waiting+leased), r.standing().expected(), r.s.cfg.Now()) < r.s.cfg.Stall {
 		return nil
 	}
 	return r.restoreLost(ctx)
@@ -76,7 +54,7 @@ func (r *runner) restoreLost(ctx context.Context) error {
 		}
 	}
 	if lost <= 0 {
-		r.stalled = time.Time{}
+		r.queue.stalled = time.Time{}
 		return nil
 	}
 	r.log.Warn("the queue has lost items", "items", lost, "pending", r.ledger.Open())
@@ -133,10 +111,10 @@ const catchUpInterval = 5 * time.Second
 func (r *runner) recover(ctx context.Context) error {
 	if !r.rec.Released {
 		// Preflight and canary start again in a new round.
-		if err := r.queue.Drop(ctx); err != nil {
-			return fmt.Errorf("drop work: %w", err)
+		if err := r.queue.drop(ctx); err != nil {
+			return err
 		}
-		r.trial, r.stalled = trial{}, time.Time{}
+		r.trial, r.queue.stalled = trial{}, time.Time{}
 		if err := r.openQueue(ctx); err != nil {
 			return err
 		}
@@ -169,8 +147,8 @@ func (r *runner) reconcile(ctx context.Context) (int, error) {
 
 // replaceQueue replaces the content of the queue with the pending items, and returns their number.
 func (r *runner) replaceQueue(ctx context.Context) (int, error) {
-	if err := r.queue.Drop(ctx); err != nil {
-		return 0, fmt.Errorf("drop work: %w", err)
+	if err := r.queue.drop(ctx); err != nil {
+		return 0, err
 	}
 	// The new queue does not refuse items that were published before.
 	if err := r.openQueue(ctx); err != nil {
@@ -178,6 +156,6 @@ func (r *runner) replaceQueue(ctx context.Context) (int, error) {
 	}
 	n, err := r.republish(ctx, func(string) bool { return true })
 	r.report(n, 0) // until the next check, which counts the leased items
-	r.stalled = r.s.cfg.Now()
+	r.queue.stalled = r.s.cfg.Now()
 	return n, err
 }

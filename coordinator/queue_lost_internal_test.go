@@ -43,23 +43,23 @@ func TestLostItemsArePublishedAfterStall(t *testing.T) {
 		}
 	}
 	check("first", 0)
-	if !r.stalled.Equal(begin) {
-		t.Errorf("stalled since %v", r.stalled)
+	if !r.queue.stalled.Equal(begin) {
+		t.Errorf("stalled since %v", r.queue.stalled)
 	}
 	now = begin.Add(r.s.cfg.Stall - 1)
 	check("almost", 0)
-	if !r.stalled.Equal(begin) {
-		t.Errorf("stalled since %v after a second check", r.stalled)
+	if !r.queue.stalled.Equal(begin) {
+		t.Errorf("stalled since %v after a second check", r.queue.stalled)
 	}
 	now = begin.Add(r.s.cfg.Stall)
 	check("stalled", 4)
-	if !strings.Contains(log.String(), "published lost items again") || !strings.Contains(log.String(), "items=4") || !r.stalled.Equal(now) {
-		t.Errorf("stalled since %v, log %s", r.stalled, log)
+	if !strings.Contains(log.String(), "published lost items again") || !strings.Contains(log.String(), "items=4") || !r.queue.stalled.Equal(now) {
+		t.Errorf("stalled since %v, log %s", r.queue.stalled, log)
 	}
 	// The leased items are in the queue.
 	now = now.Add(time.Hour)
-	if err := r.checkQueue(t.Context()); err != nil || !r.stalled.IsZero() {
-		t.Errorf("a complete queue stalls since %v, %v", r.stalled, err)
+	if err := r.checkQueue(t.Context()); err != nil || !r.queue.stalled.IsZero() {
+		t.Errorf("a complete queue stalls since %v, %v", r.queue.stalled, err)
 	}
 }
 
@@ -89,9 +89,9 @@ func TestLostItemsWithResults(t *testing.T) {
 	must(t, r.queue.Drop(t.Context()))
 	must(t, r.openQueue(t.Context()))
 	log.Reset()
-	r.stalled = now
-	if err := r.restoreLost(t.Context()); err != nil || r.ledger.Open() != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
-		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.Open(), r.stalled, err, log)
+	r.queue.stalled = now
+	if err := r.restoreLost(t.Context()); err != nil || r.ledger.Open() != 0 || !r.queue.stalled.IsZero() || strings.Contains(log.String(), "lost") {
+		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.Open(), r.queue.stalled, err, log)
 	}
 	r.rec.Released = true
 	must(t, r.recover(t.Context()))
@@ -120,14 +120,14 @@ func TestLostCanary(t *testing.T) {
 		r := runningRunner(t, &now, &strings.Builder{})
 		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Shards, c.Phase, c.Canary = false, 0, phase, 2 }))
 		all := items(0, 4)
-		r.trial.canary, r.trial.checked, r.stalled = identities(all[:2]), &manifest.Checked{}, now
+		r.trial.canary, r.trial.checked, r.queue.stalled = identities(all[:2]), &manifest.Checked{}, now
 		round := r.rec.Round
 		must(t, r.recover(t.Context()))
 		after := manifest.PhaseQueued
 		if phase == manifest.PhasePaused {
 			after = phase
 		}
-		if r.trial.canary != nil || r.trial.checked != nil || !r.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {
+		if r.trial.canary != nil || r.trial.checked != nil || !r.queue.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {
 			t.Errorf("%s: canary %v, round %d, phase %s", phase, r.trial.canary, r.rec.Round, r.rec.Phase)
 		}
 	}

@@ -85,7 +85,7 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 		return err
 	}
 	if repeated { // before a worker that caused the loss leases the items again
-		if err := r.pauseQueue(ctx, true); err != nil {
+		if err := r.queue.pause(ctx, true); err != nil {
 			return err
 		}
 	}

@@ -137,10 +137,10 @@ func TestMissingResultsReturn(t *testing.T) {
 		}
 		must(t, r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}))
 		paused := r.rec.Wanted == manifest.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
-		if r.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.paused != (lost == 1) {
+		if r.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.queue.paused != (lost == 1) {
 			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.Open(), r.rec.Round, r.rec.Wanted, r.rec.Reason)
 		}
-		must(t, r.pauseQueue(t.Context(), false))
+		must(t, r.queue.pause(t.Context(), false))
 		if work := workIn(t, r); len(work) != 2 || work[all[0].ID] == nil || work[all[2].ID] == nil {
 			t.Errorf("loss %d: %d items in the queue", lost, len(work))
 		}

@@ -162,10 +162,10 @@ func (run *Run) Counts() manifest.Counts { return run.runner.ledger.Total(0, fal
 // Items whose stored result is gone are pending from then on.
 func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 	defer run.runner.endTrace(ctx, run.runner.rec.Phase)
-	if run.runner.ledger.Open() > 0 && run.runner.queue != nil {
+	if run.runner.ledger.Open() > 0 && run.runner.queue.Queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()
-		run.runner.outcomes.start(following, run.runner.queue, run.runner.s.cfg.Now())
+		run.runner.outcomes.start(following, run.runner.queue.Queue, run.runner.s.cfg.Now())
 		if err := run.runner.catchUp(following); err != nil {
 			run.runner.log.Warn("could not read the last outcomes", "reason", err)
 		}

@@ -10,7 +10,6 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/storage"
 )
 
@@ -31,16 +30,13 @@ type runner struct {
 	parts   *ledger.Parts  // of the ledger in the store; nil for a Run
 	opening bool           // the ledger does not have all stored windows and outcomes yet
 
-	queue     *queue.Queue
-	paused    bool             // the queue delivers nothing
-	stalled   time.Time        // since when the queue holds too few items
-	unchecked int              // ticks since the last check of the queue of a campaign that waits
-	tick      <-chan time.Time // due time of the next check of the queue
-	outcomes  follower
-	faults    faults
-	trial     trial
-	retries   map[string]ledger.Round // rounds of pending commands, by command
-	missing   missingResultsError     // of the last report
+	queue    work
+	tick     <-chan time.Time // due time of the next check of the queue
+	outcomes follower
+	faults   faults
+	trial    trial
+	retries  map[string]ledger.Round // rounds of pending commands, by command
+	missing  missingResultsError     // of the last report
 
 	pace     pace
 	progress time.Time       // of the last outcome, or of the start
@@ -49,7 +45,7 @@ type runner struct {
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
-	r := &runner{record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
+	r := &runner{record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}, queue: work{metrics: s.cfg.Metrics}}
 	r.place = cluster
 	r.reader = reader{tick: s.cfg.Tick, now: s.cfg.Now, log: log, limit: math.MaxInt}
 	r.reading = shard.Config{
@@ -98,7 +94,7 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 
 // open opens what the campaign needs and rebuilds the ledger.
 func (r *runner) open(ctx context.Context) error {
-	r.ledger, r.trial, r.stalled, r.pace, r.outcomes.seen = ledger.New(), trial{}, time.Time{}, pace{}, 0
+	r.ledger, r.trial, r.queue.stalled, r.pace, r.outcomes.seen = ledger.New(), trial{}, time.Time{}, pace{}, 0
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
 	for _, step := range r.steps {
@@ -168,9 +164,9 @@ func (r *runner) openQueue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
-	r.queue = q
+	r.queue.Queue = q
 	// A coordinator may have died after it paused the queue.
-	if err := r.pauseQueue(ctx, r.rec.Wanted == manifest.WantPause); err != nil {
+	if err := r.queue.pause(ctx, r.rec.Wanted == manifest.WantPause); err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
 	stream, last, err := q.ResultStream(ctx)
@@ -216,7 +212,7 @@ func (r *runner) step(ctx context.Context) error {
 		}
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
-		if r.reader.ticked = true; r.quiet() {
+		if r.reader.ticked = true; r.queue.quiet(r.idle()) {
 			return nil
 		}
 		return r.checkQueue(ctx)
@@ -226,4 +222,9 @@ func (r *runner) step(ctx context.Context) error {
 // waits reports whether the campaign reads nothing because it waits for workers, for a person or for the server of its dataset.
 func (r *runner) waits(windows <-chan shardedWindow) bool {
 	return windows == nil && r.rec.Phase != manifest.PhaseRunning || r.reader.waiting.reason() != ""
+}
+
+// idle reports whether the campaign waits for workers or a person, and nothing has changed since the last status.
+func (r *runner) idle() bool {
+	return r.rec.Phase != manifest.PhaseRunning && r.status.Phase == r.rec.Phase && r.status.Counts.Running == 0
 }

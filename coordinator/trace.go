@@ -19,12 +19,17 @@ func traceOf(c *manifest.Campaign) trace.SpanContext {
 	return telemetry.CampaignSpan(c.ID, c.Submitted)
 }
 
+// traced returns ctx with the campaign's trace, unless it has a span.
+func (r *runner) traced(ctx context.Context) context.Context {
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	return trace.ContextWithRemoteSpanContext(ctx, traceOf(r.rec))
+}
+
 // startSpan starts a span of the campaign.
 func (r *runner) startSpan(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, traceOf(r.rec))
-	}
-	return r.s.cfg.Tracer.Start(ctx, name, append(options, trace.WithAttributes(telemetry.SpanCampaignKey.String(r.id)))...)
+	return r.s.cfg.Tracer.Start(r.traced(ctx), name, append(options, trace.WithAttributes(telemetry.SpanCampaignKey.String(r.id)))...)
 }
 
 // startWindowSpan starts a span for the work on one window.
