@@ -94,7 +94,7 @@ func (r *runner) settleEvents(e event) error {
 func (r *runner) settleEvent(e queue.Result) {
 	if e.ID == manifest.IDPreflight {
 		if e.Round >= r.rec.Round {
-			r.settlePreflight(e.Payload)
+			r.notePreflight(e.Payload)
 		}
 		return
 	}

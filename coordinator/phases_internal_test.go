@@ -125,7 +125,7 @@ func TestPreflightAnswer(t *testing.T) {
 	} {
 		var log strings.Builder
 		r := decidingRunner(t, &now, &log)
-		r.settlePreflight([]byte(payload))
+		r.notePreflight([]byte(payload))
 		if r.trial.checked == nil || r.trial.checked.Failed != want || r.trial.checked.Worker != "gpu" {
 			t.Errorf("%s: %+v", payload, r.trial.checked)
 		}
@@ -134,7 +134,7 @@ func TestPreflightAnswer(t *testing.T) {
 			t.Errorf("%s: log %s", payload, log.String())
 		}
 		r.trial.checked = nil
-		r.settlePreflight([]byte(payload[:9]))
+		r.notePreflight([]byte(payload[:9]))
 		if r.trial.checked != nil || !strings.Contains(log.String(), "skipped a preflight answer") {
 			t.Errorf("a damaged answer: %+v", r.trial.checked)
 		}

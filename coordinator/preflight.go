@@ -66,9 +66,9 @@ func (r *runner) publishPreflight(ctx context.Context, items []item.Item) error 
 	return r.queue.send(r.traced(ctx), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data, Round: r.rec.Round}})
 }
 
-// settlePreflight stores a worker's answer to the preflight. A worker that gave the preflight up answers with an
+// notePreflight stores a worker's answer to the preflight. A worker that gave the preflight up answers with an
 // outcome, as for any item.
-func (r *runner) settlePreflight(payload []byte) {
+func (r *runner) notePreflight(payload []byte) {
 	var answer struct {
 		manifest.Checked
 		Outcome item.Outcome `json:"outcome"`

@@ -5,52 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
+	"strings"
+	"time"
 
-	"ddiff/coordinator/board"
+	"golang.org/x/sync/errgroup"
+
 	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/shard"
 	"ddiff/restore/item"
+	"ddiff/storage"
 )
 
-// writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
-// that cannot be read. With strict, results that are missing from storage are an error, see missingResultsError.
-func (r *runner) writeReport(ctx context.Context, strict bool) (_ aggregate.Summary, err error) {
-	ctx, span := r.startSpan(ctx, "report")
-	defer func() { endSpan(span, err) }()
-	if r.ledger.Items() == 0 {
-		return aggregate.Summary{}, nil
-	}
-	s := r.rec.Spec
-	campaign := report.Campaign{
-		Name: s.Name, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Seed: s.Seed, Planned: r.ledger.Items(), Select: s.Select, Tasks: r.models.catalogue.Operators, LeaveOut: true,
-	}
-	outputs := []result.Output{{Address: s.Output, Store: r.results}}
-	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, r.models.catalogue.Methods); err != nil {
-		r.log.Warn("the report does not say which settings were tuned on its images", "reason", err)
-	}
-	failures := newFailureList(r.results, r.rec.ID)
-	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, result.WithScores(ctx, outputs, r.reported(ctx, strict))))
-	if errors.Is(err, result.ErrScores) {
-		r.log.Warn("the report lacks the scores of ddiff score", "reason", err)
-		failures = newFailureList(r.results, r.rec.ID)
-		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.reported(ctx, strict)))
-	}
-	if err == nil || errors.Is(err, result.ErrIncomplete) {
-		err = errors.Join(failures.finish(ctx), err)
-	}
-	if errors.Is(err, result.ErrIncomplete) {
-		r.log.Warn("the report is incomplete", "reason", err)
-		return summary, nil
-	}
-	if err != nil {
-		return summary, fmt.Errorf("write report: %w", err)
-	}
-	return summary, nil
+// results has the stored results of a campaign.
+type results struct {
+	store   storage.Store // the campaign's part of the store
+	log     *slog.Logger
+	now     func() time.Time
+	missing missingResultsError // of the last report
+}
+
+const (
+	// loadParallel is the number of concurrent reads from the store.
+	loadParallel = 16
+	// loadChunk is the number of results that are in memory at once.
+	loadChunk = 256
+)
+
+// stored is the result of an item in the store.
+type stored struct {
+	found  bool
+	result item.Result
+	// damage is set when the result exists but cannot be read.
+	damage error
 }
 
 // missingResultsError lists the items that are done according to their outcomes, and whose results are missing from storage: a
@@ -62,55 +50,32 @@ func (m missingResultsError) Error() string {
 }
 
 // reported yields the results of a report. With strict, the last pair has missingResultsError if any are missing.
-func (r *runner) reported(ctx context.Context, strict bool) iter.Seq2[item.Result, error] {
+func (s *results) reported(ctx context.Context, w *windows, l *ledger.Ledger, strict bool) iter.Seq2[item.Result, error] {
 	return func(yield func(item.Result, error) bool) {
-		r.missing = nil
-		for res, err := range r.settled(ctx) {
+		s.missing = nil
+		for res, err := range s.all(ctx, w, l) {
 			if !yield(res, err) {
 				return
 			}
 		}
-		if len(r.missing) > 0 && strict {
-			yield(item.Result{}, r.missing)
+		if len(s.missing) > 0 && strict {
+			yield(item.Result{}, s.missing)
 		}
 	}
 }
 
-// restoreMissing makes items with missing results pending and publishes them, except in a campaign that is to be cancelled.
-// If an item's result was missing before, the campaign pauses: the workers need a person.
-func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError) error {
-	r.log.Warn("results are missing from storage", "items", len(missing))
-	repeated := slices.ContainsFunc(missing, r.ledger.WasMissing)
-	if _, err := r.startRound(ctx, ledger.Round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
-		return err
-	}
-	if repeated { // before a worker that caused the loss leases the items again
-		if err := r.queue.pause(ctx, true); err != nil {
-			return err
-		}
-	}
-	again := make(map[string]bool, len(missing))
-	for _, id := range missing {
-		again[id] = true
-	}
-	if _, err := r.republish(ctx, func(id string) bool { return again[id] }); err != nil || !repeated {
-		return err
-	}
-	return r.pauseBecause(ctx, missing.Error()+", although their items were restored twice; check the store of the workers, then resume")
-}
-
-// settled yields the result of every settled item in the order of the manifest. It reads at
+// all yields the result of every settled item in the order of the manifest. It reads at
 // most loadChunk results at once. The last pair has the error, if any.
-func (r *runner) settled(ctx context.Context) iter.Seq2[item.Result, error] {
+func (s *results) all(ctx context.Context, stored *windows, l *ledger.Ledger) iter.Seq2[item.Result, error] {
 	return func(yield func(item.Result, error) bool) {
-		err := r.windows.each(ctx, func(w *shard.Window) error {
+		err := stored.each(ctx, func(w *shard.Window) error {
 			failures := map[int]item.Result{} // by index in the manifest
 			for _, f := range w.Failed {
 				failures[f.Item.Index] = f
 				w.Items = append(w.Items, f.Item)
 			}
 			slices.SortFunc(w.Items, func(a, b item.Item) int { return a.Index - b.Index })
-			return r.settledOf(ctx, w.Items, failures, func(res item.Result) bool {
+			return s.of(ctx, l, w.Items, failures, func(res item.Result) bool {
 				res.Item = res.Item.Public()
 				return yield(res, nil)
 			})
@@ -124,13 +89,13 @@ func (r *runner) settled(ctx context.Context) iter.Seq2[item.Result, error] {
 // errStop: the reader of a stream wants no more.
 var errStop = errors.New("stop")
 
-// settledOf yields the results of the settled items among some. failures has those of items that cannot be restored, by index in the
+// of yields the results of the settled items among some. failures has those of items that cannot be restored, by index in the
 // manifest.
-func (r *runner) settledOf(ctx context.Context, items []item.Item, failures map[int]item.Result, yield func(item.Result) bool) error {
+func (s *results) of(ctx context.Context, l *ledger.Ledger, items []item.Item, failures map[int]item.Result, yield func(item.Result) bool) error {
 	for chunk := range slices.Chunk(items, loadChunk) {
-		found, err := r.load(ctx, chunk, func(it *item.Item) bool {
+		found, err := s.load(ctx, chunk, func(it *item.Item) bool {
 			_, failed := failures[it.Index]
-			return !failed && r.ledger.State(it.ID) == ledger.Done
+			return !failed && l.State(it.ID) == ledger.Done
 		})
 		if err != nil {
 			return err
@@ -138,7 +103,7 @@ func (r *runner) settledOf(ctx context.Context, items []item.Item, failures map[
 		for i, it := range chunk {
 			res, ok := failures[it.Index]
 			if !ok {
-				if res, ok = r.settledResult(it, found[i]); !ok {
+				if res, ok = s.one(l, it, found[i]); !ok {
 					continue
 				}
 			}
@@ -150,26 +115,87 @@ func (r *runner) settledOf(ctx context.Context, items []item.Item, failures map[
 	return nil
 }
 
-// settledResult is the result of an item: the stored one if it is done, else that of the ledger. It returns false for
+// one is the result of an item: the stored one if it is done, else that of the ledger. It returns false for
 // pending items.
-func (r *runner) settledResult(it item.Item, s stored) (item.Result, bool) {
-	switch state := r.ledger.State(it.ID); {
+func (s *results) one(l *ledger.Ledger, it item.Item, found stored) (item.Result, bool) {
+	switch state := l.State(it.ID); {
 	case state == ledger.Pending:
 		return item.Result{}, false
 	case state == ledger.Failed || state == ledger.Dead:
-		res := item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeFailed, Reason: r.ledger.Reason(it.ID)}
+		res := item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeFailed, Reason: l.Reason(it.ID)}
 		if state == ledger.Dead {
 			res.Outcome = item.OutcomeDead
 		}
 		return res, true
-	case s.damage != nil:
-		r.log.Error("stored result cannot be read", "item", it.Name, "reason", s.damage)
-		return r.failedResult(it, s.damage.Error()), true
-	case !s.found:
-		r.missing = append(r.missing, it.ID)
+	case found.damage != nil:
+		s.log.Error("stored result cannot be read", "item", it.Name, "reason", found.damage)
+		return s.failed(it, found.damage.Error()), true
+	case !found.found:
+		s.missing = append(s.missing, it.ID)
 		key := item.Key(it.ID, item.FileResult)
-		r.log.Error("stored result is missing", "item", it.Name, "key", key)
-		return r.failedResult(it, fmt.Sprintf("read %s: it is missing; run again", key)), true
+		s.log.Error("stored result is missing", "item", it.Name, "key", key)
+		return s.failed(it, fmt.Sprintf("read %s: it is missing; run again", key)), true
 	}
-	return s.result, true
+	return found.result, true
+}
+
+// load reads the results of items concurrently. It reads only items that include reports true for; the others are not
+// found.
+func (s *results) load(ctx context.Context, items []item.Item, include func(it *item.Item) bool) ([]stored, error) {
+	out := make([]stored, len(items))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(loadParallel)
+	for i := range items {
+		if !include(&items[i]) {
+			continue
+		}
+		group.Go(func() (err error) {
+			out[i], err = s.loadOne(inner, items[i])
+			return err
+		})
+	}
+	return out, group.Wait()
+}
+
+func (s *results) loadOne(ctx context.Context, it item.Item) (stored, error) {
+	key := item.Key(it.ID, item.FileResult)
+	data, err := s.store.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return stored{}, nil
+	}
+	if err != nil {
+		return stored{}, fmt.Errorf("look up the result of item %s: %w", it.Name, err)
+	}
+	found := stored{found: true}
+	found.result, err = item.DecodeResult(data)
+	if err == nil && (found.result.Item.ID != it.ID || found.result.Outcome != item.OutcomeDone) {
+		err = errors.New("it is not the result of this item")
+	}
+	if err != nil {
+		found.damage = fmt.Errorf("read %s: %w; move the item's folder away and run again", key, err)
+	}
+	found.result.Item = it // another campaign may have restored it under another name
+	return found, nil
+}
+
+// failed is the result of an item that the coordinator itself fails.
+func (s *results) failed(it item.Item, reason string) item.Result {
+	return item.Result{
+		Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeFailed, Reason: reason, Finished: s.now().UTC(),
+	}
+}
+
+// each calls f with the identity of each result in storage.
+func (s *results) each(ctx context.Context, f func(id string)) error {
+	const folder = "items/"
+	for info, err := range s.store.List(ctx, folder) {
+		if err != nil {
+			return fmt.Errorf("list results: %w", err)
+		}
+		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, folder), "/")
+		if file == item.FileResult {
+			f(id)
+		}
+	}
+	return nil
 }

@@ -119,7 +119,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	c.Spec.Budget = manifest.Budget{}
 	r := newRunner(s, c)
-	r.rec, r.ledger, r.results, r.models.prior = c, ledger.New(), cfg.Store, &cfg.Prior.Description
+	r.rec, r.ledger, r.results, r.models.prior = c, ledger.New(), results{store: cfg.Store, log: r.log, now: s.cfg.Now}, &cfg.Prior.Description
 	r.reader.limit = readAhead
 	r.place = place{
 		steps:        []step{(*runner).validate, (*runner).storeWanted, (*runner).checkSpec, (*runner).restoreLedger, (*runner).openSharder},
@@ -178,7 +178,7 @@ func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 		return aggregate.Summary{}, nil
 	}
 	summary, err := run.runner.writeReport(ctx, false)
-	for _, id := range run.runner.missing { // deleted during the run
+	for _, id := range run.runner.results.missing { // deleted during the run
 		run.runner.ledger.MarkMissing(id, run.runner.rec.Round)
 	}
 	return summary, err
@@ -207,7 +207,7 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated
 			run.copies[it.ID] = append(run.copies[it.ID], it)
 		}
 	}
-	err := r.settledOf(ctx, repeated, nil, func(res item.Result) bool {
+	err := r.results.of(ctx, r.ledger, repeated, nil, func(res item.Result) bool {
 		run.cfg.Finished(res, res.Outcome == item.OutcomeDone && r.ledger.WasFound(res.Item.ID))
 		return true
 	})

@@ -23,7 +23,7 @@ type runner struct {
 	suspect bool // holds Service.suspects
 	doubt   doubt
 	models  models
-	results storage.Store  // the campaign's part of the store
+	results results        // in the store
 	reader  reader         // of the dataset
 	windows windows        // in storage
 	ledger  *ledger.Ledger // of the items of windows
@@ -36,7 +36,6 @@ type runner struct {
 	faults   faults
 	trial    trial
 	retries  map[string]ledger.Round // rounds of pending commands, by command
-	missing  missingResultsError     // of the last report
 
 	pace     pace
 	progress time.Time       // of the last outcome, or of the start
@@ -150,11 +149,11 @@ func (r *runner) openResults(context.Context) error {
 	if err := r.rec.CheckOutput(); err != nil {
 		return rejection{err}
 	}
-	results, err := storage.NewPrefixed(r.s.cfg.Store, r.rec.Output)
+	store, err := storage.NewPrefixed(r.s.cfg.Store, r.rec.Output)
 	if err != nil {
 		return rejection{fmt.Errorf("output: %w", err)}
 	}
-	r.results = results
+	r.results = results{store: store, log: r.log, now: r.s.cfg.Now}
 	return nil
 }
 

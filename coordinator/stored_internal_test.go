@@ -23,7 +23,7 @@ func putResult(t *testing.T, r *runner, it item.Item, outcome item.Outcome) {
 	t.Helper()
 	data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: outcome})
 	must(t, err)
-	must(t, r.results.Put(t.Context(), item.Key(it.ID, item.FileResult), data))
+	must(t, r.results.store.Put(t.Context(), item.Key(it.ID, item.FileResult), data))
 }
 
 // Stored results settle pending items of every chunk. A damaged one, and one of another item or outcome, fails its item.
@@ -42,7 +42,7 @@ func TestSettleStored(t *testing.T) {
 	}
 	putResult(t, r, all[5], item.OutcomeFailed)
 	putResult(t, r, item.Item{ID: all[7].ID, Name: "of another campaign"}, item.OutcomeDone)
-	must(t, r.results.Put(t.Context(), item.Key(all[6].ID, item.FileResult), []byte("{")))
+	must(t, r.results.store.Put(t.Context(), item.Key(all[6].ID, item.FileResult), []byte("{")))
 	must(t, r.settleStored(t.Context(), all))
 	for i, it := range all {
 		want := ledger.Pending

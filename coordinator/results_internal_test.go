@@ -1,0 +1,66 @@
+package coordinator
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/ledger"
+	"ddiff/restore/item"
+)
+
+// A result comes from the store if the item is done, else from the ledger. A pending item has none; a lost one is noted and
+// ends a strict report.
+func TestResultsOfItems(t *testing.T) {
+	t.Parallel()
+	now, log := time.Unix(1e9, 0), &strings.Builder{}
+	r := decidingRunner(t, &now, log)
+	all := items(0, 6)
+	for i, to := range []ledger.State{ledger.Pending, ledger.Failed, ledger.Dead, ledger.Done, ledger.Done, ledger.Done} {
+		r.ledger.Add(all[i].ID)
+		r.ledger.Settle(all[i].ID, 0, to, []string{"", "no light", "no memory", "", "", ""}[i])
+	}
+	putResult(t, r, all[3], item.OutcomeDone)
+	must(t, r.results.store.Put(t.Context(), item.Key(all[4].ID, item.FileResult), []byte("{")))
+	failures := map[int]item.Result{0: {Item: all[0], Outcome: item.OutcomeFailed, Reason: "unreadable"}}
+	for name, failures := range map[string]map[int]item.Result{"all rows are readable": nil, "a row is unreadable": failures} {
+		r.results.missing = nil
+		var got []string
+		must(t, r.results.of(t.Context(), r.ledger, all, failures, func(res item.Result) bool {
+			got = append(got, string(res.Outcome)+" "+res.Reason)
+			return true
+		}))
+		want := []string{"failed no light", "dead no memory", "done ", "failed read items/", "failed read items/"}
+		if failures != nil {
+			want = append([]string{"failed unreadable"}, want...)
+		}
+		for i := range max(len(got), len(want)) {
+			if len(got) != len(want) || !strings.HasPrefix(got[i], want[i]) {
+				t.Errorf("%s: %q, want %q", name, got, want)
+				break
+			}
+		}
+		if len(r.results.missing) != 1 || r.results.missing[0] != all[5].ID {
+			t.Errorf("%s: missing %q", name, r.results.missing)
+		}
+	}
+	if err := r.results.of(t.Context(), r.ledger, all, nil, func(item.Result) bool { return false }); !errors.Is(err, errStop) {
+		t.Errorf("the reader wants no more: %v", err)
+	}
+	w := windowOf(r, 0, 0, 6)
+	putWindow(t, r, w)
+	r.windows.add(w)
+	for _, strict := range []bool{true, false} {
+		var last error
+		n := 0
+		for _, err := range r.results.reported(t.Context(), &r.windows, r.ledger, strict) {
+			last = err
+			n++
+		}
+		var missing missingResultsError
+		if errors.As(last, &missing) != strict || n != 5+len(missing) {
+			t.Errorf("strict %t: %d results, %v", strict, n, last)
+		}
+	}
+}
