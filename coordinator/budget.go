@@ -13,8 +13,8 @@ const limitReached = "limit reached: "
 
 // used returns what the campaign has used.
 func (r *runner) used() usage {
-	seconds := r.ledger.Seconds()
-	return usage{Items: r.ledger.Items(), Seconds: seconds, Cost: seconds * r.s.cfg.Price}
+	seconds := r.outcomes.ledger.Seconds()
+	return usage{Items: r.outcomes.ledger.Items(), Seconds: seconds, Cost: seconds * r.s.cfg.Price}
 }
 
 // compareBudgets returns the reason to pause the campaign, and a warning before it; each is empty without one.
@@ -35,7 +35,7 @@ func (r *runner) compareBudgets() (over, near string) {
 
 // pauseOverBudget pauses a campaign with open items whose budget is used or cannot be compared.
 func (r *runner) pauseOverBudget(ctx context.Context) error {
-	if r.rec.Wanted != manifest.WantRun || r.windows.complete && r.ledger.Open() == 0 {
+	if r.rec.Wanted != manifest.WantRun || r.windows.complete && r.outcomes.ledger.Open() == 0 {
 		return nil
 	}
 	over, _ := r.compareBudgets()

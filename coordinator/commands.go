@@ -155,7 +155,7 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 			return err
 		}
 		for _, it := range fresh {
-			if r.ledger.State(it.ID) != ledger.Done {
+			if r.outcomes.ledger.State(it.ID) != ledger.Done {
 				choose(it.ID)
 			}
 		}
@@ -174,8 +174,8 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 		return len(command.Items) == 0 || slices.ContainsFunc(command.Items, func(begin string) bool { return strings.HasPrefix(id, begin) })
 	}
 	return func(id string) bool {
-		s := r.ledger.State(id)
-		return (s == ledger.Failed || s == ledger.Dead) && states[s] && strings.Contains(r.ledger.Reason(id), command.Where) && named(id)
+		s := r.outcomes.ledger.State(id)
+		return (s == ledger.Failed || s == ledger.Dead) && states[s] && strings.Contains(r.outcomes.ledger.Reason(id), command.Where) && named(id)
 	}
 }
 
@@ -210,8 +210,8 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match fun
 		return nil, err
 	}
 	for _, it := range readable {
-		r.ledger.Remove(placeholders[it.Index])
-		r.ledger.Add(it.ID)
+		r.outcomes.ledger.Remove(placeholders[it.Index])
+		r.outcomes.ledger.Add(it.ID)
 	}
 	return readable, nil
 }
@@ -236,12 +236,12 @@ func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.countItems(fresh) // first: the last item of an identity that is removed counts as failed
+	r.outcomes.count(fresh) // first: the last item of an identity that is removed counts as failed
 	for _, it := range old.Items {
-		r.ledger.Remove(it.ID)
+		r.outcomes.ledger.Remove(it.ID)
 	}
 	for _, f := range old.Failed {
-		r.ledger.Remove(f.Item.ID)
+		r.outcomes.ledger.Remove(f.Item.ID)
 	}
 	return fresh, nil
 }

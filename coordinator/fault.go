@@ -62,8 +62,8 @@ func (r *runner) noteFault(payload []byte) {
 		return
 	}
 	now := r.s.cfg.Now()
-	works := r.faults.note(f, now, r.progress, func(except func(name string) bool) bool { return r.s.workers.Works(r.id, except) })
-	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", now.Sub(r.progress),
+	works := r.faults.note(f, now, r.outcomes.progress, func(except func(name string) bool) bool { return r.s.workers.Works(r.id, except) })
+	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", now.Sub(r.outcomes.progress),
 		"others_work", works)
 }
 

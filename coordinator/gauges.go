@@ -167,10 +167,10 @@ func (r *runner) report(waiting, leased int) {
 		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: r.rec.Spec.Precision,
 		blocked: r.rec.Phase == manifest.PhasePaused && r.rec.Reason != "" && !strings.HasPrefix(r.rec.Reason, limitReached),
 		paused:  r.queue.paused || r.rec.Wanted != manifest.WantRun,
-		pending: waiting, inFlight: leased, progress: r.progress, behind: r.outcomes.lag(),
-		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
+		pending: waiting, inFlight: leased, progress: r.outcomes.progress, behind: r.outcomes.lag(),
+		counts: r.outcomes.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}
-	c.rate, _ = r.pace.rate(now)
+	c.rate, _ = r.outcomes.pace.rate(now)
 	r.s.gauges.set(r.id, c)
 }
 

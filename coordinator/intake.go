@@ -22,7 +22,7 @@ func (r *runner) openSharder(context.Context) error {
 
 // nextWindow returns the channel of the next window, or nil while the campaign needs none.
 func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
-	if !r.standing().needsWindow() || !r.reader.may(r.ledger.Open()) {
+	if !r.standing().needsWindow() || !r.reader.may(r.outcomes.ledger.Open()) {
 		if !r.rec.Released || r.rec.Wanted != manifest.WantRun {
 			r.reader.stop() // a campaign that is paused or waits for its preflight has no window in memory
 		}
@@ -56,11 +56,11 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	for _, f := range w.Failed {
 		r.log.Error("item cannot be restored", "item", f.Item.Name, "task", f.Item.Task, "reason", f.Reason)
 	}
-	fresh, repeated := r.countItems(w)
+	fresh, repeated := r.outcomes.count(w)
 	if w.Changed != "" {
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
-	if err := r.watcher.windowRead(ctx, w, fresh, repeated); err != nil {
+	if err := r.outcomes.watcher.windowRead(ctx, w, fresh, repeated); err != nil {
 		return err
 	}
 	if err := r.noteProgress(ctx, r.windows.complete); err != nil {

@@ -8,7 +8,6 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/item"
 )
 
 // startRound gives a round its number, stores it, counts it in the record, and reopens its items in the ledger. If a
@@ -21,7 +20,7 @@ func (r *runner) startRound(ctx context.Context, next ledger.Round) (ledger.Roun
 	if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = max(c.Round, next.Round) }); err != nil {
 		return next, err
 	}
-	r.ledger.Begin(next)
+	r.outcomes.ledger.Begin(next)
 	return next, nil
 }
 
@@ -32,7 +31,7 @@ func (r *runner) restoreRounds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.ledger.Begin(old)
+		r.outcomes.ledger.Begin(old)
 		if slices.ContainsFunc(r.rec.Commands, func(c manifest.Command) bool { return c.ID == old.Command }) {
 			r.retries[old.Command] = old
 		}
@@ -45,26 +44,10 @@ func (r *runner) restoreRounds(ctx context.Context) error {
 	return nil
 }
 
-// countItems adds the items of a window to the ledger.
-func (r *runner) countItems(w *shard.Window) (fresh, repeated []item.Item) {
-	for _, it := range w.Items {
-		if r.ledger.Add(it.ID) {
-			fresh = append(fresh, it)
-		} else {
-			repeated = append(repeated, it)
-		}
-	}
-	for _, f := range w.Failed {
-		r.ledger.Add(f.Item.ID)
-		r.ledger.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
-	}
-	return fresh, repeated
-}
-
 // restoreLedger rebuilds the ledger from the stored windows, rounds and outcomes.
 func (r *runner) restoreLedger(ctx context.Context) error {
 	r.windows = newWindows(r.s.cfg.Store, r.id)
-	if err := r.windows.restore(ctx, func(w *shard.Window) { r.countItems(w) }); err != nil {
+	if err := r.windows.restore(ctx, func(w *shard.Window) { r.outcomes.count(w) }); err != nil {
 		return err
 	}
 	if err := r.countWindows(ctx); err != nil {
@@ -74,13 +57,13 @@ func (r *runner) restoreLedger(ctx context.Context) error {
 		return err
 	}
 	var err error
-	r.outcomes.seen, err = r.parts.Enter(ctx, r.ledger)
+	r.outcomes.seen, err = r.outcomes.parts.Enter(ctx, r.outcomes.ledger)
 	return err
 }
 
 // openParts prepares the stored parts of the ledger.
 func (r *runner) openParts(context.Context) error {
-	r.parts = ledger.NewParts(ledger.PartsConfig{
+	r.outcomes.parts = ledger.NewParts(ledger.PartsConfig{
 		Store: r.s.cfg.Store, Campaign: r.id, Fold: r.s.cfg.Fold, Relief: health.StreamTicks * r.s.cfg.Tick, Now: r.s.cfg.Now, Logger: r.log,
 		Purge: func(ctx context.Context, through uint64) error { return r.queue.PurgeResults(ctx, through) },
 	})

@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"slices"
 	"time"
 
 	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/shard"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/item"
+	"ddiff/telemetry"
 )
 
 // event is an outcome from the result stream, or the error that ended the stream.
@@ -73,14 +77,111 @@ func (f *follower) first(seq uint64) bool {
 // lag returns the number of outcomes that are not in the ledger.
 func (f *follower) lag() int { return max(f.behind, len(f.events)) }
 
-// settleEvents enters an outcome, and all others that have arrived, into the ledger.
-func (r *runner) settleEvents(e event) error {
+// outcomes has the state of a campaign's items: the ledger, and what enters it.
+type outcomes struct {
+	follower
+	ledger   *ledger.Ledger // of the items of the windows
+	parts    *ledger.Parts  // of the ledger in the store; nil for a Run
+	pace     pace
+	progress time.Time // of the last outcome, or of the start
+	watcher  watcher
+	now      func() time.Time
+	log      *slog.Logger
+	metrics  *telemetry.Cluster
+}
+
+// reset empties the ledger.
+func (o *outcomes) reset() {
+	o.ledger, o.pace, o.progress, o.seen = ledger.New(), pace{}, o.now(), 0
+}
+
+// count adds the items of a window to the ledger.
+func (o *outcomes) count(w *shard.Window) (fresh, repeated []item.Item) {
+	for _, it := range w.Items {
+		if o.ledger.Add(it.ID) {
+			fresh = append(fresh, it)
+		} else {
+			repeated = append(repeated, it)
+		}
+	}
+	for _, f := range w.Failed {
+		o.ledger.Add(f.Item.ID)
+		o.ledger.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
+	}
+	return fresh, repeated
+}
+
+// enter enters one outcome into the ledger. It logs and skips outcomes that it cannot read.
+func (o *outcomes) enter(e queue.Result) {
+	var res item.Result
+	if err := json.Unmarshal(e.Payload, &res); err != nil { // an [item.Event], or of a Run's worker the whole result
+		o.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
+		return
+	}
+	res.Item.ID = e.ID // an unreadable message has its identity in the header only
+	o.ledger.Spend(e.ID, e.Round, res.Seconds)
+	o.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
+	n := o.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
+	if n == 0 {
+		return
+	}
+	if o.first(e.Seq) {
+		o.metrics.Settle(context.Background(), string(res.Outcome), n)
+	}
+	now := o.now()
+	o.pace.add(now, now.Add(-e.Age), n) // the worker's clock may be another one
+	o.progress = now
+	if res.Outcome != item.OutcomeDone {
+		o.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
+	}
+	o.watcher.itemSettled(res, false)
+}
+
+// settleStored settles the pending items that have a result in storage. A result that cannot be read fails its item; it
+// is not overwritten.
+func (o *outcomes) settleStored(ctx context.Context, from *results, items []item.Item, round int) error {
+	for chunk := range slices.Chunk(items, loadChunk) {
+		found, err := from.load(ctx, chunk, func(it *item.Item) bool { return o.ledger.State(it.ID) == ledger.Pending })
+		if err != nil {
+			return err
+		}
+		for _, s := range found {
+			if !s.found {
+				continue
+			}
+			res := s.result
+			if s.damage != nil {
+				res = from.failed(res.Item, s.damage.Error())
+				o.log.Error("stored result cannot be read", "item", res.Item.Name, "reason", s.damage)
+			}
+			if o.ledger.Settle(res.Item.ID, round, ledger.StateOf(res.Outcome), res.Reason) == 0 {
+				continue
+			}
+			o.parts.NoteOutcome(res.Item.ID, round, ledger.StateOf(res.Outcome), res.Reason, true)
+			o.ledger.MarkFound(res.Item.ID)
+			o.watcher.itemSettled(res, s.damage == nil)
+		}
+	}
+	return nil
+}
+
+// enterEvents enters an outcome, and all others that have arrived, into the ledger.
+func (r *runner) enterEvents(e event) error {
 	for {
 		if e.err != nil {
 			return fmt.Errorf("follow results: %w", e.err)
 		}
 		r.outcomes.next(e.result)
-		r.settleEvent(e.result)
+		switch e.result.ID {
+		case manifest.IDPreflight:
+			if e.result.Round >= r.rec.Round {
+				r.notePreflight(e.result.Payload)
+			}
+		case manifest.IDFault:
+			r.noteFault(e.result.Payload)
+		default:
+			r.outcomes.enter(e.result)
+		}
 		r.outcomes.caught = r.outcomes.caught || r.outcomes.behind == 0
 		select {
 		case e = <-r.outcomes.events:
@@ -88,40 +189,4 @@ func (r *runner) settleEvents(e event) error {
 			return nil
 		}
 	}
-}
-
-// settleEvent enters one outcome into the ledger. It logs and skips outcomes that it cannot read.
-func (r *runner) settleEvent(e queue.Result) {
-	if e.ID == manifest.IDPreflight {
-		if e.Round >= r.rec.Round {
-			r.notePreflight(e.Payload)
-		}
-		return
-	}
-	if e.ID == manifest.IDFault {
-		r.noteFault(e.Payload)
-		return
-	}
-	var res item.Result
-	if err := json.Unmarshal(e.Payload, &res); err != nil { // an [item.Event], or of a Run's worker the whole result
-		r.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
-		return
-	}
-	res.Item.ID = e.ID // an unreadable message has its identity in the header only
-	r.ledger.Spend(e.ID, e.Round, res.Seconds)
-	r.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
-	n := r.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
-	if n == 0 {
-		return
-	}
-	if r.outcomes.first(e.Seq) {
-		r.s.cfg.Metrics.Settle(context.Background(), string(res.Outcome), n)
-	}
-	now := r.s.cfg.Now()
-	r.pace.add(now, now.Add(-e.Age), n) // the worker's clock may be another one
-	r.progress = now
-	if res.Outcome != item.OutcomeDone {
-		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
-	}
-	r.watcher.itemSettled(res, false)
 }

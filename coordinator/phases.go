@@ -29,7 +29,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 	case manifest.PhaseCancelled, manifest.PhaseRejected:
 		resumed = r.rec.Wanted == manifest.WantRun
 	case manifest.PhaseFinished:
-		resumed = r.ledger.Open() > 0
+		resumed = r.outcomes.ledger.Open() > 0
 	}
 	if !resumed {
 		return nil
@@ -87,7 +87,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 
 // resume resumes the queue and leaves the phase paused.
 func (r *runner) resume(ctx context.Context) error {
-	r.progress = r.s.cfg.Now()
+	r.outcomes.progress = r.s.cfg.Now()
 	if err := r.queue.pause(ctx, false); err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (r *runner) resume(ctx context.Context) error {
 
 // standing is what the next action follows from.
 func (r *runner) standing() standing {
-	return standing{record: r.rec, windows: &r.windows, ledger: r.ledger, trial: r.trial, paused: r.queue.paused}
+	return standing{record: r.rec, windows: &r.windows, ledger: r.outcomes.ledger, trial: r.trial, paused: r.queue.paused}
 }
 
 // advance moves the campaign to its next phase, or publishes the next window, when it can.
@@ -162,15 +162,15 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	if err := r.queue.Drop(ctx); err != nil {
 		return fmt.Errorf("cancel campaign: %w", err)
 	}
-	before := r.ledger.Open()
+	before := r.outcomes.ledger.Open()
 	limit := time.NewTimer(r.s.cfg.AckWait)
 	defer limit.Stop()
-	for r.rec.Wanted == manifest.WantCancel && before-r.ledger.Open() < int(leased) {
+	for r.rec.Wanted == manifest.WantCancel && before-r.outcomes.ledger.Open() < int(leased) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e := <-r.outcomes.events:
-			if err := r.settleEvents(e); err != nil {
+			if err := r.enterEvents(e); err != nil {
 				return err
 			}
 			continue
@@ -214,7 +214,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 		return err
 	}
 	if r.rec.Released {
-		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
+		if err := r.outcomes.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
 			return err
 		}
 	}
@@ -258,7 +258,7 @@ func (r *runner) enterEnd(
 	ctx context.Context, p manifest.Phase, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign),
 ) error {
 	if !r.opening { // also the outcomes of a canary
-		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
+		if err := r.outcomes.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ func TestEndOfCampaign(t *testing.T) {
 		}
 		for _, it := range items(0, 4) {
 			putResult(t, r, it, item.OutcomeDone)
-			r.ledger.Settle(it.ID, 0, ledger.Done, "")
+			r.outcomes.ledger.Settle(it.ID, 0, ledger.Done, "")
 		}
 		r.windows.complete = true
 		if _, err := r.publish(t.Context(), items(50, 1)); err != nil { // of nothing: the identity is unknown
@@ -144,7 +144,7 @@ func TestReopenedCampaign(t *testing.T) {
 		})
 		for _, it := range items(0, 4) {
 			if tt.settled {
-				r.ledger.Settle(it.ID, 0, ledger.Done, "")
+				r.outcomes.ledger.Settle(it.ID, 0, ledger.Done, "")
 			}
 		}
 		r.trial.checked, r.trial.canary = &manifest.Checked{}, []string{id(0)}
@@ -164,10 +164,10 @@ func TestReopenedCampaign(t *testing.T) {
 		c.Phase, c.Released, c.Canary, c.Shards = manifest.PhaseRejected, false, 2, 0
 	})
 	for _, it := range items(0, 3) {
-		r.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
+		r.outcomes.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 	}
-	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != manifest.PhaseQueued || r.rec.Round != 2 || r.ledger.Open() != 3 {
-		t.Errorf("%d open items, record %+v, %v", r.ledger.Open(), r.rec, err)
+	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != manifest.PhaseQueued || r.rec.Round != 2 || r.outcomes.ledger.Open() != 3 {
+		t.Errorf("%d open items, record %+v, %v", r.outcomes.ledger.Open(), r.rec, err)
 	}
 }
 
@@ -207,8 +207,8 @@ func TestPausedQueue(t *testing.T) {
 	now = now.Add(time.Hour)
 	set(manifest.WantRun)
 	step("resumed", manifest.PhaseRunning, 2)
-	if !r.progress.Equal(now) {
-		t.Errorf("the progress is of %v", r.progress)
+	if !r.outcomes.progress.Equal(now) {
+		t.Errorf("the progress is of %v", r.outcomes.progress)
 	}
 	// The queue was paused, and the record is not: a leader died between the two.
 	must(t, r.queue.pause(t.Context(), true))
@@ -253,8 +253,8 @@ func TestCancelledCampaign(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err = r.applyWanted(ctx)
 		cancel()
-		if !errors.Is(err, errEnded) || r.rec.Phase != manifest.PhaseCancelled || r.ledger.Total(0, false).Done != tt.done || r.ledger.Open() != 4-tt.done {
-			t.Errorf("%s: %v, phase %s, %d done", name, err, r.rec.Phase, r.ledger.Total(0, false).Done)
+		if !errors.Is(err, errEnded) || r.rec.Phase != manifest.PhaseCancelled || r.outcomes.ledger.Total(0, false).Done != tt.done || r.outcomes.ledger.Open() != 4-tt.done {
+			t.Errorf("%s: %v, phase %s, %d done", name, err, r.rec.Phase, r.outcomes.ledger.Total(0, false).Done)
 		}
 	}
 }

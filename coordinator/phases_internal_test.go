@@ -58,8 +58,8 @@ func TestRetryMatcher(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
 	for i, to := range []ledger.State{ledger.Pending, ledger.Done, ledger.Failed, ledger.Dead, ledger.Failed} {
-		r.ledger.Add(id(i))
-		r.ledger.Settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
+		r.outcomes.ledger.Add(id(i))
+		r.outcomes.ledger.Settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
 	}
 	both := []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 	for _, c := range []struct {

@@ -14,7 +14,6 @@ type place struct {
 	reading      shard.Config // of the sharder, without the campaign and its models
 	settleListed step         // settles the open items that have a result in storage
 	finish       step         // ends the campaign when it has no open items
-	watcher      watcher
 }
 
 // step is a method of a runner.
@@ -37,7 +36,6 @@ var cluster = place{
 	},
 	settleListed: (*runner).settleUnread,
 	finish:       func(r *runner, ctx context.Context) error { return r.end(ctx, manifest.PhaseFinished) },
-	watcher:      unwatched{},
 }
 
 // unwatched is the watcher of a cluster: the results are in the store.

@@ -32,7 +32,7 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 		return err
 	}
 	if w.Number < r.windows.unverified {
-		if err := r.settleStored(ctx, w.Items); err != nil {
+		if err := r.outcomes.settleStored(ctx, &r.results, w.Items, r.rec.Round); err != nil {
 			return err
 		}
 	}
@@ -54,5 +54,5 @@ func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n 
 
 // publish publishes the pending items, see work.publish.
 func (r *runner) publish(ctx context.Context, items []item.Item) (int, error) {
-	return r.queue.publish(r.traced(ctx), items, func(id string) bool { return r.ledger.State(id) == ledger.Pending }, r.rec.Round)
+	return r.queue.publish(r.traced(ctx), items, func(id string) bool { return r.outcomes.ledger.State(id) == ledger.Pending }, r.rec.Round)
 }

@@ -12,7 +12,7 @@ import (
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
 	if r.rec.Released {
-		if err := r.parts.Fold(ctx, r.outcomes.seen, r.s.streams.ResultsFull()); err != nil {
+		if err := r.outcomes.parts.Fold(ctx, r.outcomes.seen, r.s.streams.ResultsFull()); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (r *runner) restoreLost(ctx context.Context) error {
 		r.queue.stalled = time.Time{}
 		return nil
 	}
-	r.log.Warn("the queue has lost items", "items", lost, "pending", r.ledger.Open())
+	r.log.Warn("the queue has lost items", "items", lost, "pending", r.outcomes.ledger.Open())
 	return r.recover(ctx)
 }
 
@@ -94,7 +94,7 @@ func (r *runner) catchUp(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			case e := <-r.outcomes.events:
-				if err := r.settleEvents(e); err != nil {
+				if err := r.enterEvents(e); err != nil {
 					return err
 				}
 			case <-again.C:

@@ -19,7 +19,7 @@ func runningRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
 		w := windowOf(r, n, 2*n, 2)
 		putWindow(t, r, w)
 		r.windows.add(w)
-		r.countItems(w)
+		r.outcomes.count(w)
 	}
 	err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase, c.Shards = true, manifest.PhaseRunning, 2 })
 	must(t, err)
@@ -71,8 +71,8 @@ func TestLostItemsWithResults(t *testing.T) {
 	all := items(0, 4)
 	putResult(t, r, all[0], item.OutcomeDone)
 	must(t, r.restoreLost(t.Context()))
-	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.State(all[0].ID) != ledger.Done {
-		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.State(all[0].ID))
+	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.outcomes.ledger.State(all[0].ID) != ledger.Done {
+		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.outcomes.ledger.State(all[0].ID))
 	}
 	r.rec.Shards = 1
 	if n, err := r.replaceQueue(t.Context()); err != nil || n != 1 {
@@ -90,8 +90,8 @@ func TestLostItemsWithResults(t *testing.T) {
 	must(t, r.openQueue(t.Context()))
 	log.Reset()
 	r.queue.stalled = now
-	if err := r.restoreLost(t.Context()); err != nil || r.ledger.Open() != 0 || !r.queue.stalled.IsZero() || strings.Contains(log.String(), "lost") {
-		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.Open(), r.queue.stalled, err, log)
+	if err := r.restoreLost(t.Context()); err != nil || r.outcomes.ledger.Open() != 0 || !r.queue.stalled.IsZero() || strings.Contains(log.String(), "lost") {
+		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.outcomes.ledger.Open(), r.queue.stalled, err, log)
 	}
 	r.rec.Released = true
 	must(t, r.recover(t.Context()))

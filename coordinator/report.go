@@ -22,10 +22,10 @@ import (
 func (r *runner) writeReport(ctx context.Context, strict bool) (_ aggregate.Summary, err error) {
 	ctx, span := r.startSpan(ctx, "report")
 	defer func() { endSpan(span, err) }()
-	if r.ledger.Items() == 0 {
+	if r.outcomes.ledger.Items() == 0 {
 		return aggregate.Summary{}, nil
 	}
-	return r.results.report(ctx, r.rec, r.models.catalogue, r.results.reported(ctx, &r.windows, r.ledger, strict))
+	return r.results.report(ctx, r.rec, r.models.catalogue, r.results.reported(ctx, &r.windows, r.outcomes.ledger, strict))
 }
 
 // report writes the report of results, and the list of those that are not done.
@@ -65,7 +65,7 @@ func (s *results) report(
 // If an item's result was missing before, the campaign pauses: the workers need a person.
 func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError) error {
 	r.log.Warn("results are missing from storage", "items", len(missing))
-	repeated := slices.ContainsFunc(missing, r.ledger.WasMissing)
+	repeated := slices.ContainsFunc(missing, r.outcomes.ledger.WasMissing)
 	if _, err := r.startRound(ctx, ledger.Round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
 		return err
 	}

@@ -18,8 +18,8 @@ func TestResultsOfItems(t *testing.T) {
 	r := decidingRunner(t, &now, log)
 	all := items(0, 6)
 	for i, to := range []ledger.State{ledger.Pending, ledger.Failed, ledger.Dead, ledger.Done, ledger.Done, ledger.Done} {
-		r.ledger.Add(all[i].ID)
-		r.ledger.Settle(all[i].ID, 0, to, []string{"", "no light", "no memory", "", "", ""}[i])
+		r.outcomes.ledger.Add(all[i].ID)
+		r.outcomes.ledger.Settle(all[i].ID, 0, to, []string{"", "no light", "no memory", "", "", ""}[i])
 	}
 	putResult(t, r, all[3], item.OutcomeDone)
 	must(t, r.results.store.Put(t.Context(), item.Key(all[4].ID, item.FileResult), []byte("{")))
@@ -27,7 +27,7 @@ func TestResultsOfItems(t *testing.T) {
 	for name, failures := range map[string]map[int]item.Result{"all rows are readable": nil, "a row is unreadable": failures} {
 		r.results.missing = nil
 		var got []string
-		must(t, r.results.of(t.Context(), r.ledger, all, failures, func(res item.Result) bool {
+		must(t, r.results.of(t.Context(), r.outcomes.ledger, all, failures, func(res item.Result) bool {
 			got = append(got, string(res.Outcome)+" "+res.Reason)
 			return true
 		}))
@@ -45,7 +45,7 @@ func TestResultsOfItems(t *testing.T) {
 			t.Errorf("%s: missing %q", name, r.results.missing)
 		}
 	}
-	if err := r.results.of(t.Context(), r.ledger, all, nil, func(item.Result) bool { return false }); !errors.Is(err, errStop) {
+	if err := r.results.of(t.Context(), r.outcomes.ledger, all, nil, func(item.Result) bool { return false }); !errors.Is(err, errStop) {
 		t.Errorf("the reader wants no more: %v", err)
 	}
 	w := windowOf(r, 0, 0, 6)
@@ -54,7 +54,7 @@ func TestResultsOfItems(t *testing.T) {
 	for _, strict := range []bool{true, false} {
 		var last error
 		n := 0
-		for _, err := range r.results.reported(t.Context(), &r.windows, r.ledger, strict) {
+		for _, err := range r.results.reported(t.Context(), &r.windows, r.outcomes.ledger, strict) {
 			last = err
 			n++
 		}

@@ -24,30 +24,30 @@ func TestStoredRounds(t *testing.T) {
 	r := runningRunner(t, &now, &strings.Builder{})
 	all := items(0, 4)
 	for i, to := range []ledger.State{ledger.Failed, ledger.Dead, ledger.Done, ledger.Done} {
-		r.ledger.Settle(all[i].ID, 0, to, "because")
+		r.outcomes.ledger.Settle(all[i].ID, 0, to, "because")
 	}
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
 		c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}, {ID: "2", Verb: manifest.CommandRetry}}
 	})
 	first, err := r.startRound(t.Context(), ledger.Round{Command: "1", Items: identities(all[:2])})
-	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.ledger.Open() != 2 {
-		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.ledger.Open(), err)
+	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.outcomes.ledger.Open() != 2 {
+		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.outcomes.ledger.Open(), err)
 	}
-	if _, err := r.startRound(t.Context(), ledger.Round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.Open() != 3 {
-		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.ledger.Open(), err)
+	if _, err := r.startRound(t.Context(), ledger.Round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.outcomes.ledger.Open() != 3 {
+		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.outcomes.ledger.Open(), err)
 	}
-	if !r.ledger.WasMissing(all[2].ID) || r.ledger.WasMissing(all[0].ID) {
+	if !r.outcomes.ledger.WasMissing(all[2].ID) || r.outcomes.ledger.WasMissing(all[0].ID) {
 		t.Error("a missing result is not marked, or another one is")
 	}
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = 1 })
-	r.ledger = ledger.New()
+	r.outcomes.ledger = ledger.New()
 	for _, it := range all {
-		r.ledger.Add(it.ID)
-		r.ledger.Settle(it.ID, 0, ledger.Failed, "because")
+		r.outcomes.ledger.Add(it.ID)
+		r.outcomes.ledger.Settle(it.ID, 0, ledger.Failed, "because")
 	}
 	must(t, r.restoreRounds(t.Context()))
-	if r.rec.Round != 2 || r.ledger.Open() != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
-		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.ledger.Open(), r.retries)
+	if r.rec.Round != 2 || r.outcomes.ledger.Open() != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
+		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.outcomes.ledger.Open(), r.retries)
 	}
 	revision := func() uint64 {
 		t.Helper()
@@ -93,9 +93,9 @@ func TestExecutedCommands(t *testing.T) {
 		r.rec.Commands[0].Verb = tt.verb // a newer version may know others
 		all := items(0, 4)
 		for _, it := range all[:tt.failed] {
-			r.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
+			r.outcomes.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 		}
-		open := r.ledger.Open()
+		open := r.outcomes.ledger.Open()
 		if err := r.execute(t.Context(), r.rec.Commands[0]); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -110,8 +110,8 @@ func TestExecutedCommands(t *testing.T) {
 				t.Errorf("%s: %d items in the queue", name, len(work))
 			}
 		}
-		if want := open + tt.failed; tt.reason == "" && r.ledger.Open() != want {
-			t.Errorf("%s: %d open items, want %d", name, r.ledger.Open(), want)
+		if want := open + tt.failed; tt.reason == "" && r.outcomes.ledger.Open() != want {
+			t.Errorf("%s: %d open items, want %d", name, r.outcomes.ledger.Open(), want)
 		}
 	}
 }
@@ -123,22 +123,22 @@ func TestMissingResultsReturn(t *testing.T) {
 	r := runningRunner(t, &now, &strings.Builder{})
 	all := items(0, 4)
 	for _, it := range all {
-		r.ledger.Settle(it.ID, 0, ledger.Done, "")
+		r.outcomes.ledger.Settle(it.ID, 0, ledger.Done, "")
 	}
 	putResult(t, r, all[1], item.OutcomeDone)
 	putResult(t, r, all[3], item.OutcomeDone)
 	for lost := range 2 {
 		if lost == 1 {
 			for _, i := range []int{0, 2} {
-				r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
+				r.outcomes.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 			}
 			must(t, r.queue.Drop(t.Context()))
 			must(t, r.openQueue(t.Context()))
 		}
 		must(t, r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}))
 		paused := r.rec.Wanted == manifest.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
-		if r.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.queue.paused != (lost == 1) {
-			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.Open(), r.rec.Round, r.rec.Wanted, r.rec.Reason)
+		if r.outcomes.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.queue.paused != (lost == 1) {
+			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.outcomes.ledger.Open(), r.rec.Round, r.rec.Wanted, r.rec.Reason)
 		}
 		must(t, r.queue.pause(t.Context(), false))
 		if work := workIn(t, r); len(work) != 2 || work[all[0].ID] == nil || work[all[2].ID] == nil {
@@ -147,11 +147,11 @@ func TestMissingResultsReturn(t *testing.T) {
 	}
 	// A listing finds them too; with all results it starts no round.
 	for _, i := range []int{0, 2} {
-		r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
+		r.outcomes.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 	}
 	putResult(t, r, all[0], item.OutcomeDone)
-	if err := r.reopenMissing(t.Context()); err != nil || r.ledger.Open() != 1 || r.rec.Round != 3 || r.ledger.State(all[2].ID) != ledger.Pending {
-		t.Errorf("%d open items, round %d, %v", r.ledger.Open(), r.rec.Round, err)
+	if err := r.reopenMissing(t.Context()); err != nil || r.outcomes.ledger.Open() != 1 || r.rec.Round != 3 || r.outcomes.ledger.State(all[2].ID) != ledger.Pending {
+		t.Errorf("%d open items, round %d, %v", r.outcomes.ledger.Open(), r.rec.Round, err)
 	}
 	if err := r.reopenMissing(t.Context()); err != nil || r.rec.Round != 3 {
 		t.Errorf("round %d, %v", r.rec.Round, err)
@@ -235,14 +235,14 @@ func TestSettledEvents(t *testing.T) {
 	now, log := begin, &strings.Builder{}
 	r := decidingRunner(t, &now, log)
 	for i := range 3 {
-		r.ledger.Add(id(i))
+		r.outcomes.ledger.Add(id(i))
 	}
 	r.rec.Round = 2
 	settle := func(e queue.Result) {
 		t.Helper()
 		log.Reset()
 		now = now.Add(time.Second)
-		if err := r.settleEvents(event{result: e}); err != nil || r.outcomes.seen != e.Seq || r.outcomes.behind != int(e.Behind) {
+		if err := r.enterEvents(event{result: e}); err != nil || r.outcomes.seen != e.Seq || r.outcomes.behind != int(e.Behind) {
 			t.Errorf("event %d: %v, seen %d, behind %d", e.Seq, err, r.outcomes.seen, r.outcomes.behind)
 		}
 	}
@@ -251,28 +251,28 @@ func TestSettledEvents(t *testing.T) {
 		t.Error("an answer of an earlier round counts")
 	}
 	settle(queue.Result{ID: manifest.IDPreflight, Round: 2, Payload: []byte(`{"worker":"a"}`), Seq: 2})
-	if r.trial.checked == nil || !r.progress.IsZero() {
-		t.Errorf("answer %+v, progress %v", r.trial.checked, r.progress)
+	if r.trial.checked == nil || !r.outcomes.progress.IsZero() {
+		t.Errorf("answer %+v, progress %v", r.trial.checked, r.outcomes.progress)
 	}
 	settle(queue.Result{ID: id(0), Payload: []byte(`{`), Seq: 3})
-	if r.ledger.Open() != 3 || !strings.Contains(log.String(), "skipped an outcome") {
-		t.Errorf("%d open items, log %s", r.ledger.Open(), log)
+	if r.outcomes.ledger.Open() != 3 || !strings.Contains(log.String(), "skipped an outcome") {
+		t.Errorf("%d open items, log %s", r.outcomes.ledger.Open(), log)
 	}
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 4})
-	if r.ledger.Open() != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.outcomes.counted != 4 {
-		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.Open(), r.progress, r.outcomes.counted, log)
+	if r.outcomes.ledger.Open() != 2 || !r.outcomes.progress.Equal(now) || log.Len() > 0 || r.outcomes.counted != 4 {
+		t.Errorf("%d open items, progress %v, counted %d, log %s", r.outcomes.ledger.Open(), r.outcomes.progress, r.outcomes.counted, log)
 	}
 	before := now
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 5})
-	if !r.progress.Equal(before) || r.outcomes.counted != 4 {
-		t.Errorf("a repeated outcome: progress %v, counted %d", r.progress, r.outcomes.counted)
+	if !r.outcomes.progress.Equal(before) || r.outcomes.counted != 4 {
+		t.Errorf("a repeated outcome: progress %v, counted %d", r.outcomes.progress, r.outcomes.counted)
 	}
 	r.outcomes.counted = 9
 	settle(queue.Result{ID: id(1), Round: 2, Payload: []byte(`{"outcome":"failed","reason":"no light"}`), Seq: 6})
-	if r.ledger.Open() != 1 || !strings.Contains(log.String(), "item was not restored") || r.outcomes.counted != 9 {
-		t.Errorf("%d open items, counted %d, log %s", r.ledger.Open(), r.outcomes.counted, log)
+	if r.outcomes.ledger.Open() != 1 || !strings.Contains(log.String(), "item was not restored") || r.outcomes.counted != 9 {
+		t.Errorf("%d open items, counted %d, log %s", r.outcomes.ledger.Open(), r.outcomes.counted, log)
 	}
-	if err := r.settleEvents(event{err: storage.ErrUnavailable}); !errors.Is(err, storage.ErrUnavailable) {
+	if err := r.enterEvents(event{err: storage.ErrUnavailable}); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("error %v", err)
 	}
 }

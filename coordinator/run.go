@@ -119,12 +119,12 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	c.Spec.Budget = manifest.Budget{}
 	r := newRunner(s, c)
-	r.rec, r.ledger, r.results, r.models.prior = c, ledger.New(), results{store: cfg.Store, log: r.log, now: s.cfg.Now}, &cfg.Prior.Description
-	r.reader.limit = readAhead
+	r.rec, r.outcomes.ledger, r.results, r.models.prior = c, ledger.New(), results{store: cfg.Store, log: r.log, now: s.cfg.Now}, &cfg.Prior.Description
+	r.reader.limit, r.outcomes.watcher = readAhead, run
 	r.place = place{
 		steps:        []step{(*runner).validate, (*runner).storeWanted, (*runner).checkSpec, (*runner).restoreLedger, (*runner).openSharder},
 		finish:       func(*runner, context.Context) error { return errEnded }, // Close writes the report
-		settleListed: (*runner).settleRead, watcher: run,
+		settleListed: (*runner).settleRead,
 		reading: shard.Config{
 			Sources: s.cfg.Sources, Rows: s.cfg.Rows, Now: s.cfg.Now, First: firstItems, Items: windowItems, Skipped: cfg.Skipped, Keep: cfg.Keep,
 		},
@@ -154,7 +154,7 @@ func (run *Run) Process(ctx context.Context) error {
 }
 
 // Counts returns the number of items by state. Items of windows that were not read are not counted.
-func (run *Run) Counts() manifest.Counts { return run.runner.ledger.Total(0, false) }
+func (run *Run) Counts() manifest.Counts { return run.runner.outcomes.ledger.Total(0, false) }
 
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
@@ -162,7 +162,7 @@ func (run *Run) Counts() manifest.Counts { return run.runner.ledger.Total(0, fal
 // Items whose stored result is gone are pending from then on.
 func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 	defer run.runner.endTrace(ctx, run.runner.rec.Phase)
-	if run.runner.ledger.Open() > 0 && run.runner.queue.Queue != nil {
+	if run.runner.outcomes.ledger.Open() > 0 && run.runner.queue.Queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()
 		run.runner.outcomes.start(following, run.runner.queue.Queue, run.runner.s.cfg.Now())
@@ -179,7 +179,7 @@ func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 	}
 	summary, err := run.runner.writeReport(ctx, false)
 	for _, id := range run.runner.results.missing { // deleted during the run
-		run.runner.ledger.MarkMissing(id, run.runner.rec.Round)
+		run.runner.outcomes.ledger.MarkMissing(id, run.runner.rec.Round)
 	}
 	return summary, err
 }
@@ -203,26 +203,26 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated
 		run.cfg.Finished(f, false)
 	}
 	for _, it := range repeated {
-		if r.ledger.State(it.ID) == ledger.Pending {
+		if r.outcomes.ledger.State(it.ID) == ledger.Pending {
 			run.copies[it.ID] = append(run.copies[it.ID], it)
 		}
 	}
-	err := r.results.of(ctx, r.ledger, repeated, nil, func(res item.Result) bool {
-		run.cfg.Finished(res, res.Outcome == item.OutcomeDone && r.ledger.WasFound(res.Item.ID))
+	err := r.results.of(ctx, r.outcomes.ledger, repeated, nil, func(res item.Result) bool {
+		run.cfg.Finished(res, res.Outcome == item.OutcomeDone && r.outcomes.ledger.WasFound(res.Item.ID))
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	if err := r.settleStored(ctx, fresh); err != nil {
+	if err := r.outcomes.settleStored(ctx, &r.results, fresh, r.rec.Round); err != nil {
 		return err
 	}
 	for _, it := range fresh {
-		if r.ledger.State(it.ID) == ledger.Pending {
+		if r.outcomes.ledger.State(it.ID) == ledger.Pending {
 			run.steps += stepsOf(it)
 		}
 	}
-	run.cfg.Read(r.ledger.Items(), run.steps, w.Last)
+	run.cfg.Read(r.outcomes.ledger.Items(), run.steps, w.Last)
 	return nil
 }
 

@@ -23,30 +23,30 @@ type runner struct {
 	suspect bool // holds Service.suspects
 	doubt   doubt
 	models  models
-	results results        // in the store
-	reader  reader         // of the dataset
-	windows windows        // in storage
-	ledger  *ledger.Ledger // of the items of windows
-	parts   *ledger.Parts  // of the ledger in the store; nil for a Run
-	opening bool           // the ledger does not have all stored windows and outcomes yet
+	results results // in the store
+	reader  reader  // of the dataset
+	windows windows // in storage
+	opening bool    // the ledger does not have all stored windows and outcomes yet
 
 	queue    work
 	tick     <-chan time.Time // due time of the next check of the queue
-	outcomes follower
+	outcomes outcomes
 	faults   faults
 	trial    trial
 	retries  map[string]ledger.Round // rounds of pending commands, by command
 
-	pace     pace
-	progress time.Time       // of the last outcome, or of the start
-	status   manifest.Status // as published last
+	status manifest.Status // as published last
 }
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
-	r := &runner{record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}, queue: work{metrics: s.cfg.Metrics}}
-	r.place = cluster
-	r.reader = reader{tick: s.cfg.Tick, now: s.cfg.Now, log: log, limit: math.MaxInt}
+	r := &runner{
+		record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, place: cluster,
+		models:   models{catalogue: s.cfg.Catalogue},
+		reader:   reader{tick: s.cfg.Tick, now: s.cfg.Now, log: log, limit: math.MaxInt},
+		queue:    work{metrics: s.cfg.Metrics},
+		outcomes: outcomes{watcher: unwatched{}, now: s.cfg.Now, log: log, metrics: s.cfg.Metrics},
+	}
 	r.reading = shard.Config{
 		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
 		Skipped: func(path string) { log.Debug("skipped a file that is not an image", "path", path) },
@@ -93,8 +93,8 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 
 // open opens what the campaign needs and rebuilds the ledger.
 func (r *runner) open(ctx context.Context) error {
-	r.ledger, r.trial, r.queue.stalled, r.pace, r.outcomes.seen = ledger.New(), trial{}, time.Time{}, pace{}, 0
-	r.progress, r.faults = r.s.cfg.Now(), faults{}
+	r.outcomes.reset()
+	r.trial, r.queue.stalled, r.faults = trial{}, time.Time{}, faults{}
 	r.opening = true
 	for _, step := range r.steps {
 		if err := step(r, ctx); err != nil {
@@ -172,7 +172,7 @@ func (r *runner) openQueue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("compare the result stream with the ledger: %w", err)
 	}
-	r.outcomes.seen = r.parts.Follow(stream, last, r.outcomes.seen)
+	r.outcomes.seen = r.outcomes.parts.Follow(stream, last, r.outcomes.seen)
 	r.outcomes.start(ctx, q, r.s.cfg.Now())
 	return nil
 }
@@ -193,7 +193,7 @@ func (r *runner) step(ctx context.Context) error {
 	}
 	select { // outcomes go before windows, so that the ledger keeps up
 	case e := <-r.outcomes.events:
-		return r.settleEvents(e)
+		return r.enterEvents(e)
 	default:
 	}
 	select {
@@ -203,7 +203,7 @@ func (r *runner) step(ctx context.Context) error {
 		r.applyOffered()
 		return nil
 	case e := <-r.outcomes.events:
-		return r.settleEvents(e)
+		return r.enterEvents(e)
 	case w, ok := <-windows:
 		if !ok {
 			r.reader.windows = nil

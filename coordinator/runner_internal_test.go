@@ -43,7 +43,7 @@ func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner 
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	r := newRunner(s, board.NewRecord(spec, board.Order{}, *now))
-	r.rec, r.ledger, r.results, r.windows = board.NewRecord(spec, board.Order{}, *now), ledger.New(), results{store: store, log: r.log, now: cfg.Now}, newWindows(store, r.id)
+	r.rec, r.outcomes.ledger, r.results, r.windows = board.NewRecord(spec, board.Order{}, *now), ledger.New(), results{store: store, log: r.log, now: cfg.Now}, newWindows(store, r.id)
 	must(t, r.openParts(t.Context()))
 	return r
 }

@@ -29,7 +29,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	now := r.s.cfg.Now()
 	s := manifest.Status{
 		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.describe(), Complete: r.windows.complete,
-		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
+		Counts:  r.outcomes.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.Live(r.rec.Spec.Pool), Ended: r.s.workers.Ended(), At: now.UTC(),
 	}
 	u := r.used()
@@ -42,9 +42,9 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 			s.Warning = strings.Trim(s.Warning+"; "+near, "; ")
 		}
 		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
-		s.Rate, _ = r.pace.rate(now)
-		if s.Workers > 0 && (s.Counts.Running > 0 || now.Sub(r.progress) < idleAfter) { // otherwise the rate is that of the past
-			s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
+		s.Rate, _ = r.outcomes.pace.rate(now)
+		if s.Workers > 0 && (s.Counts.Running > 0 || now.Sub(r.outcomes.progress) < idleAfter) { // otherwise the rate is that of the past
+			s.Left, s.LeftLow, s.LeftHigh = r.outcomes.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 		}
 	}
 	if s.Counts == r.status.Counts && s.Phase == r.status.Phase && s.Workers == r.status.Workers &&

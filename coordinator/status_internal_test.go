@@ -19,7 +19,7 @@ func TestPublishedStatus(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	now := begin
 	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-	r.ledger.Add(id(0))
+	r.outcomes.ledger.Add(id(0))
 	revision := func() uint64 {
 		t.Helper()
 		must(t, r.publishStatus(t.Context(), 0))
@@ -45,7 +45,7 @@ func TestPublishedStatus(t *testing.T) {
 		{"nothing", func() {}, false},
 		{"almost five seconds", func() { now = now.Add(statusInterval - time.Millisecond) }, false},
 		{"five seconds", func() { now = now.Add(time.Millisecond) }, true},
-		{"counts", func() { r.ledger.Add(id(1)) }, true},
+		{"counts", func() { r.outcomes.ledger.Add(id(1)) }, true},
 		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
 		{"workers", func() {
 			beat := fmt.Sprintf(`{"name":"one","schema":%d,"at":%q}`, manifest.RecordSchema, now.UTC().Format(time.RFC3339Nano))
@@ -79,18 +79,18 @@ func TestAttackEstimate(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
 	for i := range 100 {
-		r.ledger.Add(id(i))
+		r.outcomes.ledger.Add(id(i))
 	}
 	r.outcomes.caught = true
-	r.pace.begin(now.Add(-time.Minute))
-	r.pace.add(now, now.Add(-time.Second), 30)
+	r.outcomes.pace.begin(now.Add(-time.Minute))
+	r.outcomes.pace.add(now, now.Add(-time.Second), 30)
 	left := func(leased int) float64 {
 		t.Helper()
 		now = now.Add(statusInterval)
 		must(t, r.publishStatus(t.Context(), leased))
 		return r.status.Left
 	}
-	r.progress = now
+	r.outcomes.progress = now
 	if left(4) != 0 {
 		t.Error("an estimate without workers")
 	}

@@ -34,7 +34,7 @@ func TestStatusWhileOpening(t *testing.T) {
 		"waits": {func(c *manifest.Campaign) { c.Spec.Prior = "https://host/prior.onnx" }, manifest.PhaseRunning, running, storage.ErrUnavailable},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.ledger.Settle(r.ledgerIDs(t)[0], 0, ledger.Done, "")
+		r.outcomes.ledger.Settle(r.ledgerIDs(t)[0], 0, ledger.Done, "")
 		r.windows.complete, r.windows.warning = true, "3 rows are new"
 		must(t, r.publishStatus(t.Context(), 1))
 		r.s.archive = r.s.newArchiver(&runners{})

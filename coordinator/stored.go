@@ -9,39 +9,11 @@ import (
 	"ddiff/restore/item"
 )
 
-// settleStored settles the pending items that have a result in storage. A result that cannot be read fails its item; it
-// is not overwritten.
-func (r *runner) settleStored(ctx context.Context, items []item.Item) error {
-	for chunk := range slices.Chunk(items, loadChunk) {
-		found, err := r.results.load(ctx, chunk, func(it *item.Item) bool { return r.ledger.State(it.ID) == ledger.Pending })
-		if err != nil {
-			return err
-		}
-		for _, s := range found {
-			if !s.found {
-				continue
-			}
-			res := s.result
-			if s.damage != nil {
-				res = r.results.failed(res.Item, s.damage.Error())
-				r.log.Error("stored result cannot be read", "item", res.Item.Name, "reason", s.damage)
-			}
-			if r.ledger.Settle(res.Item.ID, r.rec.Round, ledger.StateOf(res.Outcome), res.Reason) == 0 {
-				continue
-			}
-			r.parts.NoteOutcome(res.Item.ID, r.rec.Round, ledger.StateOf(res.Outcome), res.Reason, true)
-			r.ledger.MarkFound(res.Item.ID)
-			r.watcher.itemSettled(res, s.damage == nil)
-		}
-	}
-	return nil
-}
-
 // settleUnread settles the items that have a result in storage by one listing.
 func (r *runner) settleUnread(ctx context.Context) error {
 	return r.results.each(ctx, func(id string) {
-		if r.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
-			r.parts.NoteOutcome(id, r.rec.Round, ledger.Done, "", true)
+		if r.outcomes.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
+			r.outcomes.parts.NoteOutcome(id, r.rec.Round, ledger.Done, "", true)
 		}
 	})
 }
@@ -50,7 +22,7 @@ func (r *runner) settleUnread(ctx context.Context) error {
 func (r *runner) settleRead(ctx context.Context) error {
 	found := map[string]bool{}
 	err := r.results.each(ctx, func(id string) {
-		if r.ledger.State(id) == ledger.Pending {
+		if r.outcomes.ledger.State(id) == ledger.Pending {
 			found[id] = true
 		}
 	})
@@ -58,7 +30,7 @@ func (r *runner) settleRead(ctx context.Context) error {
 		return err
 	}
 	return r.windows.each(ctx, func(w *shard.Window) error {
-		return r.settleStored(ctx, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !found[it.ID] }))
+		return r.outcomes.settleStored(ctx, &r.results, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !found[it.ID] }), r.rec.Round)
 	})
 }
 
@@ -75,7 +47,7 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 	missing := ledger.Round{Missing: true}
 	err := r.windows.each(ctx, func(w *shard.Window) error {
 		for _, it := range w.Items {
-			if k, ok := ledger.ParseIdentity(it.ID); ok && !present[k] && r.ledger.State(it.ID) == ledger.Done {
+			if k, ok := ledger.ParseIdentity(it.ID); ok && !present[k] && r.outcomes.ledger.State(it.ID) == ledger.Done {
 				missing.Items = append(missing.Items, it.ID)
 			}
 		}

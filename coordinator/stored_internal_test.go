@@ -34,16 +34,16 @@ func TestSettleStored(t *testing.T) {
 	r := decidingRunner(t, &now, &log)
 	all := items(0, 2*loadChunk+1)
 	for _, it := range all {
-		r.ledger.Add(it.ID)
+		r.outcomes.ledger.Add(it.ID)
 	}
-	r.ledger.Settle(all[3].ID, 0, ledger.Failed, "by a worker")
+	r.outcomes.ledger.Settle(all[3].ID, 0, ledger.Failed, "by a worker")
 	for _, i := range []int{0, 3, loadChunk - 1, loadChunk, 2 * loadChunk} {
 		putResult(t, r, all[i], item.OutcomeDone)
 	}
 	putResult(t, r, all[5], item.OutcomeFailed)
 	putResult(t, r, item.Item{ID: all[7].ID, Name: "of another campaign"}, item.OutcomeDone)
 	must(t, r.results.store.Put(t.Context(), item.Key(all[6].ID, item.FileResult), []byte("{")))
-	must(t, r.settleStored(t.Context(), all))
+	must(t, r.outcomes.settleStored(t.Context(), &r.results, all, r.rec.Round))
 	for i, it := range all {
 		want := ledger.Pending
 		switch i {
@@ -52,19 +52,19 @@ func TestSettleStored(t *testing.T) {
 		case 3, 5, 6:
 			want = ledger.Failed
 		}
-		if got := r.ledger.State(it.ID); got != want || r.ledger.WasFound(it.ID) != (want != ledger.Pending && i != 3) {
-			t.Errorf("item %d is %v, found %t, want %v", i, got, r.ledger.WasFound(it.ID), want)
+		if got := r.outcomes.ledger.State(it.ID); got != want || r.outcomes.ledger.WasFound(it.ID) != (want != ledger.Pending && i != 3) {
+			t.Errorf("item %d is %v, found %t, want %v", i, got, r.outcomes.ledger.WasFound(it.ID), want)
 		}
 	}
-	if reason := r.ledger.Reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "move the item's folder away") {
+	if reason := r.outcomes.ledger.Reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "move the item's folder away") {
 		t.Errorf("reason %q", reason)
 	}
-	must(t, r.parts.Fold(t.Context(), 0, false))
+	must(t, r.outcomes.parts.Fold(t.Context(), 0, false))
 	again := ledger.New()
 	for _, it := range all {
 		again.Add(it.ID)
 	}
-	if _, err := r.parts.Enter(t.Context(), again); err != nil || again.Total(0, false).Done != 5 || again.Total(0, false).Failed != 2 { // found outcomes are stored at once
+	if _, err := r.outcomes.parts.Enter(t.Context(), again); err != nil || again.Total(0, false).Done != 5 || again.Total(0, false).Failed != 2 { // found outcomes are stored at once
 		t.Errorf("stored outcomes %+v, %v", again.Total(0, false), err)
 	}
 }

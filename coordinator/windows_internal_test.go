@@ -82,8 +82,8 @@ func TestStoreWindow(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if r.ledger.Items() != tt.items || r.windows.stored != 1 || r.windows.next.Item != tt.items {
-			t.Errorf("%s: %d items in %d windows, the next item is %d", tt.name, r.ledger.Items(), r.windows.stored, r.windows.next.Item)
+		if r.outcomes.ledger.Items() != tt.items || r.windows.stored != 1 || r.windows.next.Item != tt.items {
+			t.Errorf("%s: %d items in %d windows, the next item is %d", tt.name, r.outcomes.ledger.Items(), r.windows.stored, r.windows.next.Item)
 		}
 		if got := workIn(t, r); len(got) != tt.expected {
 			t.Errorf("%s: %d published items", tt.name, len(got))
@@ -241,15 +241,15 @@ func TestRestoredLedger(t *testing.T) {
 		data, err := last.Encode()
 		must(t, err)
 		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, before), data))
-		r.ledger = ledger.New()
+		r.outcomes.ledger = ledger.New()
 		err = r.restoreLedger(t.Context())
 		if (err == nil) != tt.follow || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("stored window %d does not follow the previous window; remove ", before)+shard.Prefix(r.id)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		const n = before + 1
-		if tt.follow && (r.windows.stored != n || r.ledger.Open() != 2*n || !r.windows.complete || r.windows.sound != 0 || r.windows.unverified != n || r.windows.warning != "3 rows are new" ||
+		if tt.follow && (r.windows.stored != n || r.outcomes.ledger.Open() != 2*n || !r.windows.complete || r.windows.sound != 0 || r.windows.unverified != n || r.windows.warning != "3 rows are new" ||
 			r.windows.next.Item != 2*n) {
-			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.windows.stored, r.ledger.Open(), r.windows.sound, r.windows.warning)
+			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.windows.stored, r.outcomes.ledger.Open(), r.windows.sound, r.windows.warning)
 		}
 	}
 }
