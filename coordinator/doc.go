@@ -3,12 +3,29 @@
 //
 // There are two ways in. A [Service] is a long-running process that runs all campaigns of a board; any number of
 // services run side by side and one leads. A [Run] runs one campaign in the process of its only worker, for `ddiff
-// run`. Both use the same runner, windows and ledger.
+// run`. Both use the same runner; what differs is a value of type place (place.go, run.go).
 //
-// A runner takes one campaign through its phases. Its parts are types with a file each: the record (record.go), the starts
-// that ended a coordinator (starts.go), the models (prior.go), the reader of the dataset (reader.go), the stored windows
-// (windows.go), the outcomes (outcomes.go), the trial before the fan-out (preflight.go) and the faults of workers (fault.go).
-// A new phase is a case of runner.advance; a new manifest.Command, which the leader executes, is a case of runner.executeVerb (commands.go).
+// A runner (runner.go) takes one campaign through its phases. It joins these parts, which do not know the runner:
+//
+//	part      type       files                    state
+//	record    record     record.go                the campaign's record on the board, and its writes
+//	starts               starts.go                starts that ended a coordinator
+//	models    models     prior.go, operator.go    prior and operator files
+//	reader    reader     reader.go                the next window of the dataset, and why it cannot be read
+//	windows   windows    windows.go               the windows in storage
+//	outcomes  outcomes   outcomes.go, ledger.go   the state of each item, and the outcomes that change it
+//	work      work       work.go, queue_check.go  the queue, and whether it lacks items
+//	results   results    results.go, report.go    the stored results, and their report
+//	trial     trial      preflight.go             preflight and canary
+//	faults    faults     fault.go                 reports of workers whose environment fails
+//
+// next.go decides: from record, windows, ledger and trial, a standing gives the next action, whether a window is needed, and how many
+// items the queue must hold. phases.go performs the actions. A new phase is a case of standing.next and an action of runner.advance; a new
+// manifest.Command, which the leader executes, is a case of runner.executeVerb (commands.go); the way of a window from the reader to the
+// queue is publish.go.
+//
+// An item is settled when the ledger has its final state: by an outcome of a worker (outcomes.enter), or by a stored result
+// (outcomes.settleStored, place.settleListed). The first final state stays, except that a stored result replaces a failure.
 //
 // Packages below have the board's client (board), the state of the items (ledger), the index of all campaigns (index), the
 // archive (archive), deletions (gc), and the watch over store, streams and workers (health). None of them imports this one.

@@ -8,6 +8,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // startRound gives a round its number, stores it, counts it in the record, and reopens its items in the ledger. If a
@@ -68,4 +69,56 @@ func (r *runner) openParts(context.Context) error {
 		Purge: func(ctx context.Context, through uint64) error { return r.queue.PurgeResults(ctx, through) },
 	})
 	return nil
+}
+
+// settleUnread settles the items that have a result in storage by one listing.
+func (r *runner) settleUnread(ctx context.Context) error {
+	return r.results.each(ctx, func(id string) {
+		if r.outcomes.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
+			r.outcomes.parts.NoteOutcome(id, r.rec.Round, ledger.Done, "", true)
+		}
+	})
+}
+
+// settleRead is settleUnread that reads each result which the ledger did not have.
+func (r *runner) settleRead(ctx context.Context) error {
+	found := map[string]bool{}
+	err := r.results.each(ctx, func(id string) {
+		if r.outcomes.ledger.State(id) == ledger.Pending {
+			found[id] = true
+		}
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return r.windows.each(ctx, func(w *shard.Window) error {
+		return r.outcomes.settleStored(ctx, &r.results, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !found[it.ID] }), r.rec.Round)
+	})
+}
+
+// reopenMissing makes items pending again that are done but have no result in storage.
+func (r *runner) reopenMissing(ctx context.Context) error {
+	present := map[ledger.Identity]bool{}
+	if err := r.results.each(ctx, func(id string) {
+		if k, ok := ledger.ParseIdentity(id); ok {
+			present[k] = true
+		}
+	}); err != nil {
+		return err
+	}
+	missing := ledger.Round{Missing: true}
+	err := r.windows.each(ctx, func(w *shard.Window) error {
+		for _, it := range w.Items {
+			if k, ok := ledger.ParseIdentity(it.ID); ok && !present[k] && r.outcomes.ledger.State(it.ID) == ledger.Done {
+				missing.Items = append(missing.Items, it.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(missing.Items) == 0 {
+		return err
+	}
+	r.log.Warn("results are missing from storage", "items", len(missing.Items))
+	_, err = r.startRound(ctx, missing)
+	return err
 }

@@ -32,7 +32,7 @@ var cluster = place{
 	steps: []step{
 		(*runner).adoptStored, (*runner).storeBudget, (*runner).readStatus, (*runner).openResults, (*runner).validate, (*runner).admit,
 		(*runner).storeWanted, (*runner).countStart, (*runner).checkOutput, (*runner).openPrior, (*runner).openOperators, (*runner).checkSpec,
-		(*runner).checkNotify, (*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
+		(*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
 	},
 	settleListed: (*runner).settleUnread,
 	finish:       func(r *runner, ctx context.Context) error { return r.end(ctx, manifest.PhaseFinished) },

@@ -12,6 +12,83 @@ import (
 	"ddiff/restore/item"
 )
 
+// openSharder creates the sharder. nextWindow starts to read.
+func (r *runner) openSharder(context.Context) error {
+	spec := r.rec.Spec // the sharder reads it beside a change of the budget
+	cfg := r.reading
+	cfg.Spec, cfg.Prior, cfg.Catalogue = &spec, r.models.prior, r.models.catalogue
+	sharder, err := shard.New(cfg)
+	if err != nil {
+		return err
+	}
+	r.reader.sharder, r.reader.windows = sharder, nil
+	return nil
+}
+
+// nextWindow returns the channel of the next window, or nil while the campaign needs none.
+func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
+	if !r.standing().needsWindow() || !r.reader.may(r.outcomes.ledger.Open()) {
+		if !r.rec.Released || r.rec.Wanted != manifest.WantRun {
+			r.reader.stop() // a campaign that is paused or waits for its preflight has no window in memory
+		}
+		return nil
+	}
+	// The first window is made alone, because a campaign then waits for its preflight.
+	r.reader.start(ctx, r.windows.next, r.rec.Released || r.windows.stored > 0)
+	return r.reader.windows
+}
+
+// storeWindow stores a window and, if the campaign is released, publishes it. If the store has the window already,
+// because a second coordinator leads, the stored window is used.
+func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err error) {
+	if sharded.err != nil {
+		if shard.IsDatasetError(sharded.err) {
+			return rejection{sharded.err}
+		}
+		return sharded.err
+	}
+	r.reader.ticked = false
+	w := sharded.window
+	ctx, span := r.startWindowSpan(ctx, "shard", w)
+	defer func() { endSpan(span, err) }()
+	made := w
+	if w, err = r.windows.create(ctx, made); err != nil {
+		return err
+	}
+	if w != made {
+		r.reader.stop()
+	}
+	for _, f := range w.Failed {
+		r.log.Error("item cannot be restored", "item", f.Item.Name, "task", f.Item.Task, "reason", f.Reason)
+	}
+	fresh, repeated := r.outcomes.count(w)
+	if w.Changed != "" {
+		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
+	}
+	if err := r.outcomes.watcher.windowRead(ctx, w, fresh, repeated); err != nil {
+		return err
+	}
+	if err := r.noteProgress(ctx, r.windows.complete); err != nil {
+		return err
+	}
+	if !r.rec.Released {
+		return nil
+	}
+	return r.publishWindow(ctx, w, fresh)
+}
+
+// countWindows corrects a record that counts windows which are not in storage: somebody has removed them, and the sharder
+// makes them again.
+func (r *runner) countWindows(ctx context.Context) error {
+	if r.rec.Shards <= r.windows.stored {
+		return nil
+	}
+	r.log.Warn("windows are missing from storage; the dataset is read again", "published", r.rec.Shards, "stored", r.windows.stored)
+	return r.save(ctx, func(c *manifest.Campaign) {
+		c.Shards, c.Rows, c.Items, c.Complete = r.windows.stored, r.windows.next.Row, r.windows.next.Item, r.windows.complete
+	})
+}
+
 // publishWindow publishes the pending items among those of a window, and then counts the window in the record.
 func (r *runner) publishWindow(ctx context.Context, w *shard.Window, items []item.Item) (err error) {
 	ctx, span := r.startWindowSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))

@@ -25,7 +25,7 @@ func (r *runner) writeReport(ctx context.Context, strict bool) (_ aggregate.Summ
 	if r.outcomes.ledger.Items() == 0 {
 		return aggregate.Summary{}, nil
 	}
-	return r.results.report(ctx, r.rec, r.models.catalogue, r.results.reported(ctx, &r.windows, r.outcomes.ledger, strict))
+	return r.results.report(ctx, r.rec, r.models.catalogue, r.results.all(ctx, &r.windows, r.outcomes.ledger, strict))
 }
 
 // report writes the report of results, and the list of those that are not done.

@@ -49,25 +49,11 @@ func (m missingResultsError) Error() string {
 	return fmt.Sprintf("%d results that workers have reported are missing from the store", len(m))
 }
 
-// reported yields the results of a report. With strict, the last pair has missingResultsError if any are missing.
-func (s *results) reported(ctx context.Context, w *windows, l *ledger.Ledger, strict bool) iter.Seq2[item.Result, error] {
+// all yields the result of every settled item in the order of the manifest. It reads at
+// most loadChunk results at once. The last pair has the error, if any: with strict, missingResultsError if any are missing.
+func (s *results) all(ctx context.Context, stored *windows, l *ledger.Ledger, strict bool) iter.Seq2[item.Result, error] {
 	return func(yield func(item.Result, error) bool) {
 		s.missing = nil
-		for res, err := range s.all(ctx, w, l) {
-			if !yield(res, err) {
-				return
-			}
-		}
-		if len(s.missing) > 0 && strict {
-			yield(item.Result{}, s.missing)
-		}
-	}
-}
-
-// all yields the result of every settled item in the order of the manifest. It reads at
-// most loadChunk results at once. The last pair has the error, if any.
-func (s *results) all(ctx context.Context, stored *windows, l *ledger.Ledger) iter.Seq2[item.Result, error] {
-	return func(yield func(item.Result, error) bool) {
 		err := stored.each(ctx, func(w *shard.Window) error {
 			failures := map[int]item.Result{} // by index in the manifest
 			for _, f := range w.Failed {
@@ -80,6 +66,9 @@ func (s *results) all(ctx context.Context, stored *windows, l *ledger.Ledger) it
 				return yield(res, nil)
 			})
 		})
+		if err == nil && strict && len(s.missing) > 0 {
+			err = s.missing
+		}
 		if err != nil && !errors.Is(err, errStop) {
 			yield(item.Result{}, err)
 		}

@@ -54,7 +54,7 @@ func TestResultsOfItems(t *testing.T) {
 	for _, strict := range []bool{true, false} {
 		var last error
 		n := 0
-		for _, err := range r.results.reported(t.Context(), &r.windows, r.outcomes.ledger, strict) {
+		for _, err := range r.results.all(t.Context(), &r.windows, r.outcomes.ledger, strict) {
 			last = err
 			n++
 		}

@@ -117,7 +117,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	}
 	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
-	c.Spec.Budget = manifest.Budget{}
+	c.Spec.Budget, c.Spec.Notify = manifest.Budget{}, "" // for clusters
 	r := newRunner(s, c)
 	r.rec, r.outcomes.ledger, r.results, r.models.prior = c, ledger.New(), results{store: cfg.Store, log: r.log, now: s.cfg.Now}, &cfg.Prior.Description
 	r.reader.limit, r.outcomes.watcher = readAhead, run

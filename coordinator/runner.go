@@ -123,11 +123,6 @@ func (r *runner) checkSpec(context.Context) error {
 	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
 		return rejection{err}
 	}
-	return nil
-}
-
-// checkNotify checks the address of notifications.
-func (r *runner) checkNotify(context.Context) error {
 	if address := r.rec.Spec.Notify; address != "" {
 		if err := r.s.cfg.Notifier.Check(address); err != nil {
 			return rejection{err}
