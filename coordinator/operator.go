@@ -26,7 +26,7 @@ func (r *runner) openOperators(ctx context.Context) error {
 			records = append(records, manifest.OperatorFile{Path: path})
 		}
 		isNew := records[i].Key == ""
-		f, err := r.openOperator(ctx, &records[i])
+		f, err := r.models.openOperator(ctx, &records[i])
 		if shard.IsUnavailable(err) {
 			return r.awaitFile(ctx, "operator", err)
 		}
@@ -44,15 +44,15 @@ func (r *runner) openOperators(ctx context.Context) error {
 }
 
 // openOperator reads one operator file, and drops its network.
-func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (*operator.File, error) {
-	release, err := r.s.priors.read(ctx)
+func (s *models) openOperator(ctx context.Context, rec *manifest.OperatorFile) (*operator.File, error) {
+	release, err := s.priors.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	var outline *operator.File
 	m := modelFile{kind: "operator", path: rec.Path, key: rec.Key, sha256: rec.SHA256}
-	err = r.readModel(ctx, &m, operator.Read, func(name string, data []byte) (string, error) {
+	err = s.read(ctx, &m, operator.Read, func(name string, data []byte) (string, error) {
 		f, err := operator.Load(name, data)
 		if err != nil {
 			return "", err

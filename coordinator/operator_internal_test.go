@@ -166,7 +166,7 @@ func TestOperatorAtAddress(t *testing.T) {
 	address := "https://host/blur.onnx?sig=SECRET"
 	r := operatorRunner(t, &strings.Builder{}, []string{address})
 	models := &modelsAt{err: fmt.Errorf("%w: no route", storage.ErrUnavailable)}
-	r.s.cfg.Models = models
+	r.models.files = models
 	var rejected rejection
 	if err := r.openOperators(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
 		t.Errorf("error %v", err)
@@ -187,7 +187,7 @@ func TestOperatorAtAddress(t *testing.T) {
 		t.Errorf("read %q", models.got)
 	}
 	// The store is the workers' only source, so an outage of it is not the end of the campaign either.
-	r.s.cfg.Store = unavailableStore{r.s.cfg.Store}
+	r.models.store = unavailableStore{r.models.store}
 	if err := r.openOperators(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
 		t.Errorf("the store does not answer: %v", err)
 	}

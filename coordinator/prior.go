@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -75,6 +76,11 @@ func (p *priors) read(ctx context.Context) (release func(), err error) {
 type models struct {
 	prior     *prior.Description
 	catalogue shard.Catalogue // with the operator files of the campaign
+
+	store  storage.Store // has a copy of each file for the workers
+	files  sources       // reads files at addresses
+	priors *priors
+	log    *slog.Logger
 }
 
 // openPrior opens the description of the campaign's prior. The first time it copies the prior into the store, where workers find
@@ -85,7 +91,7 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	if file.path == prior.Bundled {
 		r.models.prior, err = bundled()
 	} else {
-		r.models.prior, err = r.openPriorFile(ctx, &file, began.SHA256)
+		r.models.prior, err = r.models.openPrior(ctx, &file, began.SHA256)
 	}
 	if shard.IsUnavailable(err) {
 		return r.awaitFile(ctx, file.kind, err)
@@ -105,18 +111,18 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = next })
 }
 
-// openPriorFile opens a prior file with a digest, "" while it is unknown.
-func (r *runner) openPriorFile(ctx context.Context, file *modelFile, digest string) (*prior.Description, error) {
+// openPrior opens a prior file with a digest, "" while it is unknown.
+func (s *models) openPrior(ctx context.Context, file *modelFile, digest string) (*prior.Description, error) {
 	if file.key != "" {
-		_, err := r.s.cfg.Store.Stat(ctx, file.key)
+		_, err := s.store.Stat(ctx, file.key)
 		if errors.Is(err, storage.ErrNotFound) {
-			digest = "" // workers need it: readModel copies it again
+			digest = "" // workers need it: read copies it again
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	return r.s.priors.open(ctx, digest, func(ctx context.Context) (d *prior.Description, err error) {
-		err = r.readModel(ctx, file, prior.Read, func(name string, data []byte) (string, error) {
+	return s.priors.open(ctx, digest, func(ctx context.Context) (d *prior.Description, err error) {
+		err = s.read(ctx, file, prior.Read, func(name string, data []byte) (string, error) {
 			p, err := prior.Load(name, data)
 			if err != nil {
 				return "", err
@@ -151,18 +157,18 @@ func (m *modelFile) check(sha256 string) error {
 		m.kind, redact.Address(m.path), sha256, m.sha256)}
 }
 
-// readModel reads a model: the copy in the store if it has a key, otherwise the file at an address or, with local, at a path, which
+// read reads a model: the copy in the store if it has a key, otherwise the file at an address or, with local, at a path, which
 // it copies into the store. A copy that the store has lost is made again. parse returns the digest of the file. A file that cannot be
 // used rejects the campaign; an environment that does not answer is another error. The caller reads one model at a time.
-func (r *runner) readModel(
+func (s *models) read(
 	ctx context.Context, m *modelFile, local func(path string) ([]byte, error), parse func(name string, data []byte) (sha256 string, err error),
 ) (err error) {
 	var data []byte
 	name := redact.Address(m.path)
 	if m.key != "" {
-		data, err = r.s.cfg.Store.Get(ctx, m.key)
+		data, err = s.store.Get(ctx, m.key)
 		if errors.Is(err, storage.ErrNotFound) {
-			r.log.Warn("the "+m.kind+" is missing from the store, copies it again", m.kind, name, "key", m.key)
+			s.log.Warn("the "+m.kind+" is missing from the store, copies it again", m.kind, name, "key", m.key)
 			m.key = ""
 		}
 	}
@@ -170,7 +176,7 @@ func (r *runner) readModel(
 	switch {
 	case known:
 	case strings.Contains(m.path, "://"):
-		data, err = r.s.cfg.Models.Get(ctx, m.path)
+		data, err = s.files.Get(ctx, m.path)
 	default:
 		data, err = local(m.path)
 	}
@@ -189,14 +195,14 @@ func (r *runner) readModel(
 	}
 	m.sha256 = digest
 	m.key = priorKey(digest)
-	return r.copyModel(ctx, m.kind+" "+name, digest, data)
+	return s.copy(ctx, m.kind+" "+name, digest, data)
 }
 
-// copyModel copies a prior or an operator file into the store. A file above the limit of the store rejects the campaign.
-func (r *runner) copyModel(ctx context.Context, what, sha256 string, data []byte) error {
-	err := r.s.cfg.Store.Create(ctx, priorKey(sha256), data)
+// copy copies a prior or an operator file into the store. A file above the limit of the store rejects the campaign.
+func (s *models) copy(ctx context.Context, what, sha256 string, data []byte) error {
+	err := s.store.Create(ctx, priorKey(sha256), data)
 	if err == nil || errors.Is(err, storage.ErrExists) {
-		r.log.Info("workers find the file in the store", "file", what, "sha256", sha256[:12])
+		s.log.Info("workers find the file in the store", "file", what, "sha256", sha256[:12])
 		return nil
 	}
 	wrapped := fmt.Errorf("copy %s into the store: %w", what, err)

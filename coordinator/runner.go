@@ -42,7 +42,7 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
 	r := &runner{
 		record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, place: cluster,
-		models:   models{catalogue: s.cfg.Catalogue},
+		models:   models{catalogue: s.cfg.Catalogue, store: s.cfg.Store, files: s.cfg.Models, priors: s.priors, log: log},
 		reader:   reader{tick: s.cfg.Tick, now: s.cfg.Now, log: log, limit: math.MaxInt},
 		queue:    work{metrics: s.cfg.Metrics},
 		outcomes: outcomes{watcher: unwatched{}, now: s.cfg.Now, log: log, metrics: s.cfg.Metrics},
