@@ -81,13 +81,7 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 }
 
 func (ddrm) Step(b *Builder, s Settings) Next {
-	d := b.SVD()
-	q := &spectral{
-		Builder: b, d: d, values: d.Values(s.Number("zero")), paired: d.Paired(), measured: d.Ut(b.in.measurement),
-	}
-	q.inverse = d.Inverse(q.values)
-
-	x := b.State("x")
+	q, x := newSpectral(b, s), b.State("x")
 	xt := b.Add(x, b.Mul(b.Minus(q.start(x), x), b.Planned("first")))
 	z, noise := b.UnclippedAt(xt, b.Now())
 	return Next{
@@ -102,6 +96,12 @@ type spectral struct {
 	d                       SVD
 	values, inverse, paired onnx.Value
 	measured                onnx.Value
+}
+
+func newSpectral(b *Builder, s Settings) *spectral {
+	d := b.SVD()
+	values := d.Values(s.Number("zero"))
+	return &spectral{Builder: b, d: d, values: values, inverse: d.Inverse(values), paired: d.Paired(), measured: d.Ut(b.in.measurement)}
 }
 
 // spread returns √(level² − (weight·σ_y/s)²) where it is real, else 0.

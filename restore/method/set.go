@@ -24,6 +24,7 @@ func Builtin() Set {
 		DiffPIR(),
 		REDDiff(),
 		DDRM(),
+		DDNM(),
 		DCDP(),
 		DPS(),
 		DAPS(),

@@ -138,8 +138,8 @@ type expectation struct {
 //     size, by 1/(1 − η·Λ/2) in each direction. Their bias is that of the ODE's few steps.
 //   - DPS and PSLD replace the likelihood of x_t by that of its clean image. This neglects the variance of x given x_t:
 //     the data term is too strong, so that the answers spread less than the posterior.
-//   - DDRM samples the posterior of each singular value at each noise level with the share eta of new noise, and
-//     takes the clean image of the prior for certain.
+//   - DDRM and DDNM sample the posterior of each singular value at each noise level with the share eta of new noise, and
+//     take the clean image of the prior for certain.
 //   - The answers of the others are estimates. The data term of DDiff and its ablations has a constant step size, so that its weight
 //     grows as the noise falls, and they go from the posterior mean towards the measurement's exact fit; that of DiffPIR has the
 //     weight of the posterior. DMPlug, DCDP and ReSample fit the measurement. The exact fit is least squares, whose noise is not
@@ -163,6 +163,7 @@ func expectations() map[string]expectation {
 		"diffpir":       {steps: 400, values: map[string]any{"lambda": 1.0, "zeta": 1.0, "noise_std": posteriorSigma}, bias: 0.2},
 		"reddiff":       {steps: 400, values: map[string]any{}, bias: 0.4},
 		"ddrm":          {steps: 400, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.4, low: 0.5, high: 1.3},
+		"ddnm":          {steps: 400, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.4, low: 0.5, high: 1.3},
 		"dcdp":          {steps: 20, values: map[string]any{}, bias: 0.4},
 		"dps":           {steps: 400, values: map[string]any{"scale": 3.0}, bias: 0.25, low: 0.5, high: 1.05},
 		"daps": {steps: 200, values: map[string]any{

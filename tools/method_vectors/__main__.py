@@ -34,6 +34,7 @@ import torch
 from method_vectors.daps import daps
 from method_vectors.dcdp import dcdp
 from method_vectors.ddiff import ddiff
+from method_vectors.ddnm import ddnm
 from method_vectors.ddrm import ddrm
 from method_vectors.diffpir import diffpir
 from method_vectors.dmplug import dmplug
@@ -44,7 +45,7 @@ from method_vectors.reddiff import reddiff
 from method_vectors.resample import resample
 
 PUBLICATIONS = {
-    "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "latent_daps": latent_daps,
+    "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "latent_daps": latent_daps,
     "psld": psld, "reddiff": reddiff, "resample": resample,
 }  # fmt: skip
 
