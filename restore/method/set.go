@@ -27,6 +27,7 @@ func Builtin() Set {
 		DDNM(),
 		DCDP(),
 		DPS(),
+		PiGDM(),
 		DAPS(),
 		DMPlug(),
 		LatentDDiff(),

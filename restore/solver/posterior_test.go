@@ -138,6 +138,7 @@ type expectation struct {
 //     size, by 1/(1 − η·Λ/2) in each direction. Their bias is that of the ODE's few steps.
 //   - DPS and PSLD replace the likelihood of x_t by that of its clean image. This neglects the variance of x given x_t:
 //     the data term is too strong, so that the answers spread less than the posterior.
+//   - PiGDM takes the variance of x given x_t of a prior with variance 1, for every prior.
 //   - DDRM and DDNM sample the posterior of each singular value at each noise level with the share eta of new noise, and
 //     take the clean image of the prior for certain.
 //   - The answers of the others are estimates. The data term of DDiff and its ablations has a constant step size, so that its weight
@@ -166,6 +167,7 @@ func expectations() map[string]expectation {
 		"ddnm":          {steps: 400, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.4, low: 0.5, high: 1.3},
 		"dcdp":          {steps: 20, values: map[string]any{}, bias: 0.4},
 		"dps":           {steps: 400, values: map[string]any{"scale": 3.0}, bias: 0.25, low: 0.5, high: 1.05},
+		"pigdm":         {steps: 400, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.2, low: 0.5, high: 1.05},
 		"daps": {steps: 200, values: map[string]any{
 			"tau": tau, "lr": 1e-4, "lr_ratio": 0.1, "sigma_min": 0.02, "ode_end": 0.001, "chain_steps": 50,
 		}, bias: 0.2, low: 0.9, high: 1.3},

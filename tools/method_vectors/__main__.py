@@ -40,13 +40,14 @@ from method_vectors.diffpir import diffpir
 from method_vectors.dmplug import dmplug
 from method_vectors.dps import dps
 from method_vectors.latent_daps import latent_daps
+from method_vectors.pigdm import pigdm
 from method_vectors.psld import psld
 from method_vectors.reddiff import reddiff
 from method_vectors.resample import resample
 
 PUBLICATIONS = {
     "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "latent_daps": latent_daps,
-    "psld": psld, "reddiff": reddiff, "resample": resample,
+    "pigdm": pigdm, "psld": psld, "reddiff": reddiff, "resample": resample,
 }  # fmt: skip
 
 
