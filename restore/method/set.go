@@ -29,6 +29,7 @@ func Builtin() Set {
 		DPS(),
 		PiGDM(),
 		DAPS(),
+		FastDIPS(),
 		DMPlug(),
 		LatentDDiff(),
 		LatentDAPS(),

@@ -39,6 +39,7 @@ from method_vectors.ddrm import ddrm
 from method_vectors.diffpir import diffpir
 from method_vectors.dmplug import dmplug
 from method_vectors.dps import dps
+from method_vectors.fast_dips import fast_dips
 from method_vectors.latent_daps import latent_daps
 from method_vectors.pigdm import pigdm
 from method_vectors.psld import psld
@@ -46,7 +47,7 @@ from method_vectors.reddiff import reddiff
 from method_vectors.resample import resample
 
 PUBLICATIONS = {
-    "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "latent_daps": latent_daps,
+    "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "fast_dips": fast_dips, "latent_daps": latent_daps,
     "pigdm": pigdm, "psld": psld, "reddiff": reddiff, "resample": resample,
 }  # fmt: skip
 
