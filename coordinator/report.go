@@ -25,17 +25,17 @@ func (r *runner) writeReport(ctx context.Context, strict bool) (_ aggregate.Summ
 	if r.outcomes.ledger.Items() == 0 {
 		return aggregate.Summary{}, nil
 	}
-	return r.results.report(ctx, r.rec, r.models.catalogue, r.results.all(ctx, &r.windows, r.outcomes.ledger, strict))
+	return r.results.report(ctx, r.rec, r.models.catalogue, r.outcomes.ledger.Items(), r.results.all(ctx, &r.windows, r.outcomes.ledger, strict))
 }
 
-// report writes the report of results, and the list of those that are not done.
+// report writes the report of results, of which so many are planned, and the list of those that are not done.
 func (s *results) report(
-	ctx context.Context, c *manifest.Campaign, catalogue shard.Catalogue, all iter.Seq2[item.Result, error],
+	ctx context.Context, c *manifest.Campaign, catalogue shard.Catalogue, planned int, all iter.Seq2[item.Result, error],
 ) (_ aggregate.Summary, err error) {
 	spec := c.Spec
 	campaign := report.Campaign{
 		Name: spec.Name, Prior: c.Prior.Name, PriorLicence: c.Prior.License,
-		Seed: spec.Seed, Select: spec.Select, Tasks: catalogue.Operators, LeaveOut: true,
+		Seed: spec.Seed, Planned: planned, Select: spec.Select, Tasks: catalogue.Operators, LeaveOut: true,
 	}
 	outputs := []result.Output{{Address: spec.Output, Store: s.store}}
 	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, catalogue.Methods); err != nil {
