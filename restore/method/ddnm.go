@@ -19,9 +19,8 @@ import (
 // space of A, so that x_s has the noise of its level. In the authors' code this is the step of [DDRM] with η_b = 1, and the answer is z of the last step;
 // the start differs. The times are those of DDRM.
 //
-// The code travels back in time in some settings, never in those of its paper's tables with few steps; here it does not. Its simplified variant, one weight
-// for all coefficients, is left out. The code sets singular values with a factor below 0.03 along an axis to zero, and treats them as
-// unmeasured; the parameter zero has this limit.
+// The code can travel back in time, and has a variant with one weight for all coefficients; both are left out. It sets singular
+// values with a factor below 0.03 along an axis to zero, and treats them as unmeasured; the parameter zero has this limit.
 func DDNM() Method { return ddnm{} }
 
 type ddnm struct{}
