@@ -28,6 +28,7 @@ from pathlib import Path
 
 import campaigns
 import numpy as np
+import published
 from classical_methods import bm3d_denoiser, psnr, read
 from PIL import Image
 from prior_training.photographs import Photograph, download
@@ -181,7 +182,12 @@ def main(argv: list[str]) -> int:
     which.add_argument("--photographs", type=Path, help="folder of other photographs")
     which.add_argument("--set", choices=SETS, default="quality", help="photographs that are downloaded")
     parser.add_argument("--no-bm3d", action="store_true", help="leave out BM3D, whose licence permits research only")
+    parser.add_argument("--check", action="store_true", help="run nothing: recompute the figures of docs/methods.md from docs/data")
     options, flags = parser.parse_known_args(argv)
+    if options.check:
+        counts, wrong = published.check((campaigns.REPO / "docs/methods.md").read_text())
+        print(*wrong, f"counts={counts} equal={counts - len(wrong)}", sep="\n")
+        return int(bool(wrong))
     out = options.out or campaigns.REPO / ("out/quality" if options.set == "quality" else f"out/quality-{options.set}")
     photographs = options.photographs
     if photographs is None:

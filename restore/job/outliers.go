@@ -188,17 +188,18 @@ func (p plane) isolated() (found []int) {
 			found = append(found, at)
 		}
 	}
+	seen := make([]bool, len(p.v))
 	for last := found; len(last) > 0; {
 		for _, at := range last {
-			bad[at] = true
+			bad[at], seen[at] = true, true
 		}
 		var next []int // to those that are found no neighbours
 		for _, at := range last {
 			for i := max(0, at/p.width-1); i <= min(p.height-1, at/p.width+1); i++ {
 				for k := max(0, at%p.width-1); k <= min(p.width-1, at%p.width+1); k++ {
 					n := i*p.width + k
-					if !bad[n] && !slices.Contains(next, n) && far(p.v[n], p.neighbours(buffer[:0], n, bad), limit) {
-						next = append(next, n)
+					if !seen[n] && far(p.v[n], p.neighbours(buffer[:0], n, bad), limit) {
+						next, seen[n] = append(next, n), true
 					}
 				}
 			}

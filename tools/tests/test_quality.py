@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import published
 import pytest
 import quality
 from conftest import REPO
@@ -72,3 +73,14 @@ def test_stored_differences(name: str) -> None:
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
         best = max(float(row[method]) for method in ("daps", "ddrm", "diffpir") if row.get(method))
         assert float(row["ahead"]) == pytest.approx(float(row["ddiff"]) - best, abs=0.015), row
+
+
+def test_published_figures(capfd: pytest.CaptureFixture[str]) -> None:
+    assert quality.main(["--check"]) == 0
+    counts, equal = re.fullmatch(r"counts=(\d+) equal=(\d+)\n", capfd.readouterr().out).groups()
+    assert counts == equal and int(counts) > 150
+    page = (REPO / "docs/methods.md").read_text()
+    for was, other in (("ddiff_best_or_tied=23 ", "ddiff_best_or_tied=24 "), ("| 27.89 |", "| 27.88 |"), ("in 42 of 45 cells", "in 43 of 45 cells")):
+        assert page.count(was) == 1
+        _, wrong = published.check(page.replace(was, other))
+        assert len(wrong) == 1 and "has " + re.search(r"[\d.]+", other)[0] in wrong[0]
