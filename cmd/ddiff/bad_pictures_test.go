@@ -111,7 +111,7 @@ func badPictures(t *testing.T) []badInput {
 	add("missing mask of inpaint", 2, 0, []string{"task inpaint needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint")
 	add("unused kernel", 2, 0, []string{"--kernel", "task hdr does not use a kernel"}, "a.png", "--task", "hdr", "--kernel", "even.npy")
 	add("unused mask", 2, 0, []string{"--mask", "task motion_deblur does not use a mask, it uses a kernel"}, "a.png", "--task", "motion_deblur", "--mask", "dark.npy", "--kernel", "even.npy")
-	add("missing width", 2, 0, []string{"task gaussian_deblur needs the width of the blur", "--param std=N"}, "a.png", "--task", "gaussian_deblur")
+	add("missing width", 2, 0, []string{"task gaussian_deblur needs the width of the blur", "--param std=auto, or std=N"}, "a.png", "--task", "gaussian_deblur")
 	add("missing kernel", 2, 0, []string{"task motion_deblur needs the kernel", "give --kernel FILE"}, "a.png", "--task", "motion_deblur")
 	add("missing mask", 2, 0, []string{"task inpaint_box needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint_box")
 	add("kernel nowhere", 2, 0, []string{"--kernel nowhere.npy", "no such file"}, "a.png", "--task", "motion_deblur", "--kernel", "nowhere.npy")

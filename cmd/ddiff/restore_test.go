@@ -177,7 +177,7 @@ func TestRestoreNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.png"), grey(16))
-	e := ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "denoise", "--threads", "1", "--set", "sigma=0.01,0.05")
+	e := ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "denoise", "--threads", "1", "--unchecked", "--set", "sigma=0.01,0.05")
 	wantCode(t, e, 0)
 	wantLine(t, e, filepath.Join(dir, "a.sigma=0.01.restored.png"))
 	wantLine(t, e, filepath.Join(dir, "a.sigma=0.05.restored.png"))

@@ -48,6 +48,7 @@ var withoutCode = map[string]string{
 	"container.ErrTruncated":     "the picture is restored without its metadata",
 	"tiff.ErrFormat":             "ends an item, not a command",
 	"picture.ErrImplausible":     "ends a picture, not a command",
+	"drawfile.ErrNoWidth":        "ends a picture, not a command",
 	"raster.ErrBudget":           "ends an item, not a command",
 	"onnx.ErrDivide":             "comes with onnxruntime.ErrFallback",
 	"haar.ErrConfig":             "a mistake of the program, or of make latent-bundle",
