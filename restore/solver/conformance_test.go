@@ -138,7 +138,7 @@ func checkRules(t *testing.T, m method.Method, preset string, changes ...any) {
 	}
 }
 
-// TestNoTruth: a solver gets the measurement, the mask or kernel, and the seed of an image. A field for more would need a test that
+// TestNoTruth: a solver gets the measurement, the mask or kernel, the weights of pixels, and the seed of an image. A field for more would need a test that
 // answers do not depend on the true image.
 func TestNoTruth(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestNoTruth(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Problem]()) {
 		names = append(names, f.Name)
 	}
-	if want := []string{"Y", "Draw", "Key"}; !slices.Equal(names, want) {
+	if want := []string{"Y", "Draw", "Weights", "Key"}; !slices.Equal(names, want) {
 		t.Errorf("a problem has the fields %v, want %v", names, want)
 	}
 }
