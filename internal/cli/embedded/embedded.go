@@ -46,12 +46,17 @@ const embeddedLease = 2 * time.Minute
 const embeddedPatience = 30 * time.Second
 
 // embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue, of which a run of many rows has much.
-// ballast is the size of an allocation that no memory backs, as nobody writes to it: a small heap may grow by a fifth of it between two collections, which
-// would otherwise take a fifth of a worker's processor time.
-const (
-	embeddedGC = 20
-	ballast    = 256 << 20
-)
+const embeddedGC = 20
+
+// newBallast returns 256 MiB that no memory backs, as nobody writes to it: a small heap may grow by a fifth of it between two collections, which
+// would otherwise take a fifth of a worker's processor time. It has parts, because the runtime now and then clears a new allocation.
+func newBallast() [][]byte {
+	parts := make([][]byte, 256)
+	for i := range parts {
+		parts[i] = make([]byte, 1<<20)
+	}
+	return parts
+}
 
 // WithCampaign opens what a campaign needs in this process, and closes it after use.
 func WithCampaign(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer, use func(e Campaign) error) error {
@@ -62,7 +67,7 @@ func WithCampaign(ctx context.Context, spec *manifest.Spec, o campaign.Options, 
 func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer, use func(m Machine) error) (err error) {
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(embeddedGC))
-		defer runtime.KeepAlive(make([]byte, ballast))
+		defer runtime.KeepAlive(newBallast())
 	}
 	limits, err := o.Stages.Limits()
 	if err != nil {
