@@ -8,15 +8,16 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"ddiff/internal/retry"
 )
@@ -203,6 +204,8 @@ const (
 	// a second each otherwise.
 	noticePause        = 200 * time.Millisecond
 	longestNoticePause = 2 * time.Second
+	// listReads is the number of records that a list reads at a time.
+	listReads = 32
 )
 
 // Change is the current or the new state of a record.
@@ -345,13 +348,11 @@ func (w *watcher) run(ctx context.Context, longest time.Duration, yield func(Cha
 		if goOn, err := w.readChanges(ctx, yield); err != nil || !goOn {
 			return err
 		}
-		if w.after == before {
+		if pause = min(pause*5/4, longest); w.after == before {
 			pause = noticePause
-		} else {
-			if err := retry.Sleep(ctx, pause); err != nil {
-				return err
-			}
-			pause = min(pause*5/4, longest)
+		}
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return err
 		}
 		poll := time.NewTimer(time.Duration((0.75 + rand.Float64()/2) * float64(pollInterval)))
 		select {
@@ -384,22 +385,37 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	msgs, err := w.lastMessages(ctx, slices.Collect(maps.Keys(info.State.Subjects)))
-	if err != nil {
-		return nil, err
-	}
+	var mu sync.Mutex
 	var records []Change
 	known, last := map[string]version{}, version{}
-	for _, msg := range msgs {
-		c, v := changeOf(msg)
-		if age := info.TimeStamp.Sub(msg.Time); age > 0 { // otherwise it was written since
-			c.Since = read.Add(-age)
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(listReads)
+	for subject := range info.State.Subjects {
+		group.Go(func() error {
+			c, v, err := w.get(inner, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+				return w.stream.GetLastMsgForSubject(ctx, subject)
+			})
+			if err != nil || c == nil {
+				return err
+			}
+			if age := info.TimeStamp.Sub(time.Unix(0, v.written)); age > 0 { // otherwise it was written since
+				c.Since = read.Add(-age)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			records = append(records, *c)
+			known[c.Key] = v
+			if v.revision <= after && v.revision > last.revision {
+				last = v
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
 		}
-		records = append(records, *c)
-		known[c.Key] = v
-		if v.revision <= after && v.revision > last.revision {
-			last = v
-		}
+		return nil, err
 	}
 	slices.SortFunc(records, func(a, b Change) int { return cmp.Compare(a.Revision, b.Revision) })
 	w.after, w.last, w.read, w.known, w.connection = after, last, read, known, connection
@@ -503,17 +519,11 @@ func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstrea
 	if err != nil || msg == nil {
 		return nil, version{}, err
 	}
-	c, v := changeOf(msg)
-	return c, v, nil
-}
-
-// changeOf returns the record of a message.
-func changeOf(msg *jetstream.RawStreamMsg) (*Change, version) {
 	c := &Change{Key: strings.TrimPrefix(msg.Subject, boardSubject+"."), Revision: msg.Sequence, Since: time.Now()}
 	if header := msg.Header; header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
 		c.Deleted = true
 	} else {
 		c.Data = msg.Data
 	}
-	return c, version{msg.Sequence, msg.Time.UnixNano(), c.Deleted}
+	return c, version{msg.Sequence, msg.Time.UnixNano(), c.Deleted}, nil
 }
