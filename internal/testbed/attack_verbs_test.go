@@ -1,12 +1,14 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -325,12 +327,16 @@ func checkHistory(t *testing.T, history []porcupine.Operation) {
 		certain = append(certain, op)
 	}
 	t.Logf("%d requests: %v", len(history), counts)
-	result, info := porcupine.CheckOperationsVerbose(verbsModel(), certain, time.Minute)
-	if result == porcupine.Ok {
-		return
+	model := verbsModel()
+	for n, part := range model.Partition(certain) {
+		result := porcupine.CheckOperationsTimeout(model, part, time.Minute)
+		if result == porcupine.Ok {
+			continue
+		}
+		t.Errorf("the history of campaign %d is not linearizable: %s", n, result)
+		slices.SortFunc(part, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+		for _, op := range part {
+			t.Logf("%8.3f to %8.3f s, client %d: %s", time.Duration(op.Call).Seconds(), time.Duration(op.Return).Seconds(), op.ClientId, model.DescribeOperation(op.Input, op.Output))
+		}
 	}
-	if dir := os.Getenv("DDIFF_VERBS_DIR"); dir != "" {
-		must(t, porcupine.VisualizePath(verbsModel(), info, filepath.Join(dir, "verbs.html")))
-	}
-	t.Errorf("the history is not linearizable: %s", result)
 }
