@@ -12,6 +12,7 @@ import (
 
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/gc"
 	"ddiff/coordinator/index"
 	"ddiff/coordinator/report"
@@ -241,6 +242,21 @@ func TestDeleteAndRecall(t *testing.T) {
 	}
 	if keys := keysOf(t, tc.store, all); len(keys) > 0 {
 		t.Errorf("left: %q", keys)
+	}
+}
+
+// TestAttackDeleteCutOff: a deletion calls no campaign unknown whose record a server may miss that is cut off from the others.
+func TestAttackDeleteCutOff(t *testing.T) {
+	t.Parallel()
+	tc, _, _ := sharing(t, t.TempDir())
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
+	restore := boardtest.CutOff(t, tc.nc)
+	if _, err := cleaner.Delete(t.Context(), "nobody", false); errors.Is(err, queue.ErrNoRecord) || !errors.Is(err, queue.ErrFull) {
+		t.Errorf("without a write: %v", err)
+	}
+	restore()
+	if _, err := cleaner.Delete(t.Context(), "nobody", false); !errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("with a write: %v", err)
 	}
 }
 

@@ -153,6 +153,9 @@ func AwaitStored(ctx context.Context, b *queue.Board, c *manifest.Campaign) (*ma
 		case <-tick.C:
 		}
 		next, err := Read(ctx, b, c.ID)
+		if errors.Is(err, queue.ErrNoRecord) { // deleted, or not restored yet
+			return c, replaced(wanted, c.ID)
+		}
 		if err != nil {
 			return c, err
 		}
@@ -160,14 +163,18 @@ func AwaitStored(ctx context.Context, b *queue.Board, c *manifest.Campaign) (*ma
 			if c.Reason != "" {
 				return c, fmt.Errorf("%s campaign %s: %w: %s", wanted, c.ID, ErrRefused, c.Reason)
 			}
-			return c, fmt.Errorf("%s campaign %s: %w; compare ddiff status %s and repeat the command", wanted, c.ID, ErrReplaced, c.ID)
+			return c, replaced(wanted, c.ID)
 		}
 	}
 	return c, nil
 }
 
+func replaced(wanted manifest.Wanted, id string) error {
+	return fmt.Errorf("%s campaign %s: %w; compare ddiff status %s and repeat the command", wanted, id, ErrReplaced, id)
+}
+
 // ErrReplaced: a wanted state was replaced before it was stored.
-var ErrReplaced = errors.New("another command, or the loss of the board, has replaced the request")
+var ErrReplaced = errors.New("another command, the deletion of the campaign, or the loss of the board has replaced the request")
 
 // Recorded reports whether the store has the wanted state and the budget of a campaign.
 func Recorded(c *manifest.Campaign) bool {

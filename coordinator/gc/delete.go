@@ -43,8 +43,12 @@ func (c *Cleaner) note(ctx context.Context, verb, id string) {
 func (c *Cleaner) delete(ctx context.Context, id string, results bool) ([]Removal, error) {
 	d := &deletion{Cleaner: c, x: index.New(c.Store), id: id, results: results}
 	err := d.checkIndex(ctx)
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.Board == nil:
 		err = d.examine(ctx)
+	default:
+		err = board.NewConfirmer(c.Board).Look(ctx, func() error { return d.examine(ctx) })
 	}
 	if err == nil {
 		err = d.collectOwn(ctx)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"ddiff/queue"
 )
 
@@ -22,6 +24,24 @@ func Start(t *testing.T) (*queue.Embedded, *queue.Conn, *queue.Board) {
 	b, err := queue.OpenBoard(t.Context(), nc, nil)
 	Must(t, err)
 	return server, nc, b
+}
+
+// CutOff makes the board refuse new records, as a server that is cut off from the others cannot write them, until restore is called.
+func CutOff(t *testing.T, nc *queue.Conn) (restore func()) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	Must(t, err)
+	stream, err := js.Stream(t.Context(), "KV_DDIFF_BOARD")
+	Must(t, err)
+	whole := stream.CachedInfo().Config
+	full := whole
+	full.MaxBytes = 1
+	_, err = js.UpdateStream(t.Context(), full)
+	Must(t, err)
+	return func() {
+		_, err := js.UpdateStream(t.Context(), whole)
+		Must(t, err)
+	}
 }
 
 // ID returns the identity of test item n.

@@ -62,6 +62,7 @@ type Cluster struct {
 	counts *semaphore.Weighted // of datasets
 	memory *memory
 	shares shares
+	missed *board.Confirmer
 }
 
 // New returns a cluster. The caller must call Close.
@@ -71,8 +72,8 @@ func New(cfg Config) *Cluster {
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.Campaigns = cmp.Or(cfg.Campaigns, DefaultCampaigns)
-	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel), memory: newMemory()}
-	c.views = newViews(cfg)
+	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel), memory: newMemory(), missed: board.NewConfirmer(cfg.Board)}
+	c.views = newViews(cfg, c.missed)
 	return c
 }
 
@@ -90,12 +91,16 @@ func unknown(id string, err error) error {
 	return err
 }
 
-// recall returns an archived campaign to the board.
-func (c *Cluster) recall(ctx context.Context, id string) error {
-	if err := c.find(ctx, id); err != nil {
-		return err
+// change returns an archived campaign to the board, and calls act, which reads or changes it.
+func (c *Cluster) change(ctx context.Context, id string, act func() error) error {
+	err := c.find(ctx, id)
+	if err == nil {
+		err = archive.Recall(ctx, c.cfg.Board, id)
 	}
-	return unknown(id, archive.Recall(ctx, c.cfg.Board, id))
+	if err == nil {
+		err = c.missed.Look(ctx, act)
+	}
+	return unknown(id, err)
 }
 
 // find returns an error unless board or store has something of a campaign: a question to the leader about each id that never was would write to
@@ -104,13 +109,15 @@ func (c *Cluster) find(ctx context.Context, id string) error {
 	if c.cfg.Store == nil {
 		return nil
 	}
-	if _, _, err := c.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
-		return unknown(id, err)
-	}
-	for _, err := range c.cfg.Store.List(ctx, "campaigns/"+id+"/") {
-		return err
-	}
-	return unknown(id, queue.ErrNoRecord)
+	return unknown(id, c.missed.Look(ctx, func() error {
+		if _, _, err := c.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
+			return err
+		}
+		for _, err := range c.cfg.Store.List(ctx, "campaigns/"+id+"/") {
+			return err
+		}
+		return queue.ErrNoRecord
+	}))
 }
 
 // Campaigns lists the campaigns in the order of their submission.
@@ -173,9 +180,10 @@ func lines(errs []error) []string {
 func (c *Cluster) Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error) {
 	s, err := board.Status(ctx, c.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
-		if err = c.recall(ctx, id); err == nil {
+		err = c.change(ctx, id, func() (err error) {
 			s, err = board.Status(ctx, c.cfg.Board, id)
-		}
+			return err
+		})
 	}
 	if err == nil && s.Campaign.Request != nil {
 		err = queue.ErrNoRecord

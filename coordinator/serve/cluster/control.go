@@ -150,12 +150,13 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 
 // Want sets the wanted state of a campaign, and waits up to StoreLimit for a coordinator to store it.
 func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error) {
-	if err := c.recall(ctx, id); err != nil {
-		return api.Controlled{}, err
-	}
-	record, err := board.Want(ctx, c.cfg.Board, id, w)
+	var record *manifest.Campaign
+	err := c.change(ctx, id, func() (err error) {
+		record, err = board.Want(ctx, c.cfg.Board, id, w)
+		return err
+	})
 	if err != nil {
-		return api.Controlled{}, unknown(id, err)
+		return api.Controlled{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, StoreLimit)
 	defer cancel()
@@ -170,12 +171,13 @@ func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.C
 
 // SetBudget replaces the budget of a campaign.
 func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error) {
-	if err := c.recall(ctx, id); err != nil {
-		return manifest.Budget{}, err
-	}
-	record, err := board.SetBudget(ctx, c.cfg.Board, id, b)
+	var record *manifest.Campaign
+	err := c.change(ctx, id, func() (err error) {
+		record, err = board.SetBudget(ctx, c.cfg.Board, id, b)
+		return err
+	})
 	if err != nil {
-		return manifest.Budget{}, unknown(id, err)
+		return manifest.Budget{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, StoreLimit)
 	defer cancel()
@@ -207,10 +209,11 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 	case len(r.Outcomes) == 0:
 		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: no items selected; give outcomes, items or missing")
 	}
-	if err := c.recall(ctx, id); err != nil {
-		return api.Retried{}, err
-	}
-	a, err := board.Command(ctx, c.cfg.Board, id, command)
+	var a manifest.Answer
+	err := c.change(ctx, id, func() (err error) {
+		a, err = board.Command(ctx, c.cfg.Board, id, command)
+		return err
+	})
 	c.memory.wrote()
-	return api.Retried{Published: a.Items}, unknown(id, err)
+	return api.Retried{Published: a.Items}, err
 }

@@ -108,6 +108,14 @@ func (c *Cluster) CreateToken(ctx context.Context, owner string, role api.Role, 
 
 // RevokeToken ends the token with an id. The leader removes its record, and the store remembers that.
 func (c *Cluster) RevokeToken(ctx context.Context, id string) error {
+	err := c.missed.Look(ctx, func() error { return c.revoke(ctx, id) })
+	if errors.Is(err, queue.ErrNoRecord) {
+		return api.NewError(api.ErrNotFound, fmt.Sprintf("no token has the id %s; see: ddiff token list", id))
+	}
+	return err
+}
+
+func (c *Cluster) revoke(ctx context.Context, id string) error {
 	keys, err := c.cfg.Board.Keys(ctx, manifest.KeyTokenPrefix)
 	if err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
@@ -125,7 +133,7 @@ func (c *Cluster) RevokeToken(ctx context.Context, id string) error {
 	case err != nil && !errors.Is(err, queue.ErrNoRecord):
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	case !known:
-		return api.NewError(api.ErrNotFound, fmt.Sprintf("no token has the id %s; see: ddiff token list", id))
+		return queue.ErrNoRecord
 	}
 	ask := board.AskOf(ctx, "revoke token")
 	t.Revoked, t.Ask = true, &ask
@@ -133,7 +141,7 @@ func (c *Cluster) RevokeToken(ctx context.Context, id string) error {
 		_, err = c.cfg.Board.Update(ctx, keys[i], data, revision)
 	}
 	if errors.Is(err, queue.ErrConflict) { // with the leader
-		return c.RevokeToken(ctx, id)
+		return c.revoke(ctx, id)
 	}
 	if err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)

@@ -426,7 +426,7 @@ func (v *view) item(ctx context.Context, id string) (row api.Item, it item.Item,
 	return row, it, api.NewError(api.ErrNotFound, fmt.Sprintf("the manifest of campaign %s has changed; read its items again", v.id))
 }
 
-// recordOf returns the record of a campaign, without a return from the archive.
+// recordOf returns the record of a campaign, without a return from the archive, or queue.ErrNoRecord.
 func recordOf(ctx context.Context, cfg Config, id string) (*manifest.Campaign, error) {
 	c, err := board.Read(ctx, cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
@@ -435,5 +435,5 @@ func recordOf(ctx context.Context, cfg Config, id string) (*manifest.Campaign, e
 	if errors.Is(err, storage.ErrNotFound) || err == nil && c.Request != nil {
 		err = queue.ErrNoRecord
 	}
-	return c, unknown(id, err)
+	return c, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/api"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -30,16 +31,26 @@ func errTooMany(id string, items int) error {
 
 // views has the views of the campaigns that were used last, with up to maxRows items.
 type views struct {
-	cfg  Config
-	ctx  context.Context //nolint:containedctx // of the views, which outlive the requests
-	end  context.CancelFunc
-	mu   sync.Mutex
-	byID map[string]*view
+	cfg    Config
+	missed *board.Confirmer
+	ctx    context.Context //nolint:containedctx // of the views, which outlive the requests
+	end    context.CancelFunc
+	mu     sync.Mutex
+	byID   map[string]*view
 }
 
-func newViews(cfg Config) *views {
+func newViews(cfg Config, missed *board.Confirmer) *views {
 	ctx, end := context.WithCancel(context.Background())
-	return &views{cfg: cfg, ctx: ctx, end: end, byID: map[string]*view{}}
+	return &views{cfg: cfg, missed: missed, ctx: ctx, end: end, byID: map[string]*view{}}
+}
+
+// record returns the record of a campaign, without a return from the archive.
+func (vs *views) record(ctx context.Context, id string) (c *manifest.Campaign, err error) {
+	err = vs.missed.Look(ctx, func() error {
+		c, err = recordOf(ctx, vs.cfg, id)
+		return err
+	})
+	return c, unknown(id, err)
 }
 
 func (vs *views) close() {
@@ -59,7 +70,7 @@ func (vs *views) get(ctx context.Context, id string) (*view, error) {
 	if v, err := vs.use(id, nil); v != nil || err != nil {
 		return v, err
 	}
-	c, err := recordOf(ctx, vs.cfg, id) // without the lock: board and store may be slow
+	c, err := vs.record(ctx, id) // without the lock: board and store may be slow
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +172,7 @@ func (c *Cluster) Output(ctx context.Context, id string) (result.Output, error) 
 	if c.cfg.Store == nil {
 		return result.Output{}, api.NewError(api.ErrRefused, "this program has no access to the store")
 	}
-	record, err := recordOf(ctx, c.cfg, id)
+	record, err := c.views.record(ctx, id)
 	if err != nil {
 		return result.Output{}, err
 	}
