@@ -260,6 +260,25 @@ func TestAttackDeleteCutOff(t *testing.T) {
 	}
 }
 
+// TestAttackLateRecord: a coordinator that was paused while it stored a record stores it after the deletion of the campaign, which stays
+// deleted.
+func TestAttackLateRecord(t *testing.T) {
+	t.Parallel()
+	tc, all, _ := sharing(t, t.TempDir())
+	tc.leadArchiving(time.Hour, unchanged)
+	late, err := tc.store.Get(t.Context(), board.StoredKey(all))
+	must(t, err)
+	_, err = (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), all, false)
+	must(t, err)
+	must(t, tc.store.Put(t.Context(), board.StoredKey(all), late))
+	if err := archive.Recall(t.Context(), tc.board, all); !errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("recall: %v", err)
+	}
+	if _, err := board.Read(t.Context(), tc.board, all); !errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("on the board: %v", err)
+	}
+}
+
 var errStopped = errors.New("crash")
 
 // stopping is a store that fails from a deletion on.

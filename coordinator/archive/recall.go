@@ -11,6 +11,7 @@ import (
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/storage"
 )
 
 // recall returns an archived campaign to the board. It is idempotent, and returns storage.ErrNotFound if there is no such
@@ -34,6 +35,13 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 		return index.ErrDeleting
 	}
 	c, err := board.Load(ctx, a.cfg.Store, id)
+	if err != nil {
+		return err
+	}
+	buried, err := a.x.Buried(ctx, c)
+	if err == nil && buried { // a coordinator that was paused has stored the copy after the deletion
+		err = storage.ErrNotFound
+	}
 	if err != nil {
 		return err
 	}
