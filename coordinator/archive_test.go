@@ -283,16 +283,6 @@ func TestRequestsWithoutLeader(t *testing.T) {
 	if _, err := archive.List(t.Context(), tc.board); !errors.Is(err, archive.ErrNoLeader) {
 		t.Errorf("list: %v", err)
 	}
-	// A leader that does not answer leaves no request behind.
-	must(t, tc.board.Put(t.Context(), queue.KeyLeader, []byte("{}")))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := archive.Recall(ctx, tc.board, "night-12345678"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("recall: %v", err)
-	}
-	if keys, err := tc.board.Keys(t.Context(), manifest.KeyCampaignPrefix); err != nil || len(keys) > 0 {
-		t.Errorf("the board has %q, %v", keys, err)
-	}
 }
 
 func TestArchiveNow(t *testing.T) {

@@ -119,6 +119,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	}
 	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.Run(inner) })
+	group.Go(func() error { return s.cfg.Board.Answer(inner, s.archive.Answer) })
 	group.Go(func() error { return s.keepTokens(inner) })
 	group.Go(func() error { return s.reviseTokens(inner, 2*s.cfg.Probe) })
 	group.Go(func() error { return s.watch(inner, group, all) })
@@ -153,13 +154,6 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 		if err != nil {
 			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
 			s.restoreRecord(ctx, id, change)
-			continue
-		}
-		if c.Request != nil {
-			group.Go(func() error {
-				s.archive.Answer(ctx, change.Key)
-				return nil
-			})
 			continue
 		}
 		s.audit.hear(s.cfg.Logger, c)

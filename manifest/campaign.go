@@ -154,8 +154,6 @@ type Campaign struct {
 	Recalled time.Time `json:"recalled,omitzero"`
 	// Start counts the starts of the campaign until a coordinator has read its dataset.
 	Start *Start `json:"start,omitempty"`
-	// Request, if set, makes the record a request of a command to the leader instead of a campaign.
-	Request *Request `json:"request,omitempty"`
 }
 
 // Start counts the starts of a campaign that may have ended a coordinator: those since the last stored window, without those that a
@@ -170,38 +168,6 @@ type Start struct {
 	Coordinator string    `json:"coordinator"`
 	At          time.Time `json:"at"`
 }
-
-// Request asks the leading coordinator about campaigns that are not on the board, because users may lack access to the
-// store. It travels in a record of its own, because users may write no other records than those of campaigns. To
-// programs that do not know requests, the record is a finished campaign without items.
-type Request struct {
-	// Verb is one of the request verbs, Campaign the campaign that it is about.
-	Verb     string `json:"verb"`
-	Campaign string `json:"campaign,omitempty"`
-	// Item is the item of RequestLogs, as its identity or the beginning; empty: all.
-	Item string `json:"item,omitempty"`
-	// Ask is who asks for something that leaves no record on the board.
-	Ask *Ask `json:"ask,omitempty"`
-	// After is the id, or the key of a log, after which a list begins.
-	After string `json:"after,omitempty"`
-	// Answered: the leader has executed the request. Error is one line; empty after success.
-	Answered bool   `json:"answered,omitempty"`
-	Error    string `json:"error,omitempty"`
-	// Missing: there is no such campaign.
-	Missing bool `json:"missing,omitempty"`
-	// List is the answer to RequestList or RequestLogs: compressed JSON. More: the list goes on after its last element.
-	List []byte `json:"list,omitempty"`
-	More bool   `json:"more,omitempty"`
-}
-
-// The verbs of requests.
-const (
-	RequestRecall  = "recall"  // bring an archived campaign back to the board
-	RequestArchive = "archive" // archive an ended campaign at once
-	RequestList    = "list"    // list the archived campaigns
-	RequestLogs    = "logs"    // read the log lines of attempts
-	RequestNote    = "note"    // log what a user does to the store
-)
 
 // Answer is the result of a command.
 type Answer struct {
@@ -428,8 +394,6 @@ const (
 	KeyWorkerPrefix   = "worker."   // + worker name as a token: Beat
 
 	KeyCoordinatorPrefix = "coordinator." // + coordinator name as a token: CoordinatorBeat
-	// KeyRequestPrefix + a random word: Campaign with a Request. No id of a campaign begins with its underscore.
-	KeyRequestPrefix = KeyCampaignPrefix + "_request-"
 )
 
 // ClassPreflight is the queue class of the preflight item, with which a worker checks a campaign

@@ -47,9 +47,10 @@ func newAttacked(t *testing.T) *attacked {
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
 	a.board, err = queue.OpenBoard(t.Context(), coordinator, nil)
 	must(t, err)
-	for _, key := range []string{"campaign.1", "status.1", "worker.1", "coordinator.a", "leader.coordinator", "cluster", "campaign._request-1"} {
+	for _, key := range []string{"campaign.1", "status.1", "worker.1", "coordinator.a", "leader.coordinator", "cluster"} {
 		must(t, a.board.Put(t.Context(), key, []byte("as it was")))
 	}
+	t.Cleanup(leading(a.board, func(context.Context, []byte) []byte { return []byte("an answer") }))
 	a.work, err = queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
 	must(t, err)
 	must(t, a.work.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "3"}}))
@@ -112,7 +113,7 @@ var ownSubjects = map[string][]string{
 // targets are subjects that an attacker wants a message to reach.
 var targets = []string{
 	"$KV.DDIFF_BOARD.campaign.1", "$KV.DDIFF_BOARD.status.1", "$KV.DDIFF_BOARD.worker.1", "$KV.DDIFF_BOARD.cluster",
-	"$KV.DDIFF_BOARD.leader.coordinator", "$KV.DDIFF_BOARD.coordinator.a", "$KV.DDIFF_BOARD.campaign._request-1",
+	"$KV.DDIFF_BOARD.leader.coordinator", "$KV.DDIFF_BOARD.coordinator.a",
 	"$KV.DDIFF_BOARD.new",
 	"ddiff.work.1.c", "ddiff.result.1",
 	"$JS.API.STREAM.PURGE.DDIFF_RESULT", "$JS.API.STREAM.DELETE.DDIFF_WORK", "$JS.API.CONSUMER.DELETE.DDIFF_WORK.ddiff-1",
@@ -199,6 +200,7 @@ func TestAttackAnswers(t *testing.T) {
 		},
 		"command": {
 			"$JS.API.INFO": "", board: `{"last_by_subj":"$KV.DDIFF_BOARD.campaign.1"}`, "$KV.DDIFF_BOARD.campaign.2": "a campaign",
+			"ddiff.request": "a question",
 		},
 	}
 	for role, own := range ownSubjects {
@@ -422,8 +424,8 @@ func TestAttackSubscriptions(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	other := map[string][]string{
-		"worker":      {"_INBOX_coordinator.>", "_INBOX_command.>", "ddiff.work.>", "ddiff.result.>"},
-		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.work.>", "ddiff.result.>"},
+		"worker":      {"_INBOX_coordinator.>", "_INBOX_command.>", "ddiff.work.>", "ddiff.result.>", "ddiff.request"},
+		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.work.>", "ddiff.result.>", "ddiff.request"},
 		"coordinator": {"_INBOX_worker.>", "_INBOX_command.>"},
 	}
 	for role, subjects := range other {
@@ -464,6 +466,12 @@ func TestRolesAllowCampaign(t *testing.T) {
 	must(t, election.Run(t.Context(), func(context.Context) error { return nil }))
 	board := openBoard(t, coordinator)
 	must(t, board.Put(t.Context(), "status.1", []byte("running")))
+	defer leading(board, func(_ context.Context, request []byte) []byte { return request })()
+	for _, asking := range []*queue.Board{clerk, board} {
+		if answer, err := asking.Request(t.Context(), []byte("question")); err != nil || string(answer) != "question" {
+			t.Fatalf("answer %q, %v", answer, err)
+		}
+	}
 	q := openOn(t, coordinator, queue.Config{Campaign: "1", AckWait: shortWait, MaxAttempts: 1})
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}, {Class: "c", ID: "4"}}))
 	must(t, q.Pause(t.Context()))
@@ -555,6 +563,14 @@ func TestRolesDenyOtherRequests(t *testing.T) {
 				return err
 			}
 			return e.Run(ctx, func(context.Context) error { return nil })
+		}},
+		{"worker", "ask the leader", func(ctx context.Context, nc *nats.Conn) error {
+			b, err := queue.OpenBoard(ctx, nc, nil)
+			if err != nil {
+				return err
+			}
+			_, err = b.Request(ctx, nil)
+			return err
 		}},
 		{"command", "pose as a worker", write("worker.1")},
 		{"command", "lease an item", func(ctx context.Context, nc *nats.Conn) error {

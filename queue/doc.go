@@ -50,6 +50,11 @@
 // therefore not reused by its successor: otherwise an acknowledgement of an old item would remove a new item, a new
 // result's number could be below a number that was read, and a record's revision could be ambiguous.
 //
+// # Requests to the leader
+//
+// [Board.Request] asks the leader, who answers with [Board.Answer], about what is not on the board. Nothing is stored: only a request whose
+// sender waits is answered. What must survive a leader's death is a change of a record.
+//
 // # Outages
 //
 // While there is no connection, no leader of a stream, or no answer, a call retries for Config.Timeout, 30 s by default,

@@ -20,6 +20,8 @@ const (
 	boardSubject  = "$KV." + boardBucket
 	// noticeSubject is the first part of the subjects on which the server announces changes of the board; the key follows.
 	noticeSubject = "ddiff.board"
+	// requestSubject is that of requests to the leader.
+	requestSubject = "ddiff.request"
 )
 
 const (

@@ -1,16 +1,12 @@
 package archive
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"ddiff/coordinator/board"
@@ -21,8 +17,8 @@ import (
 	"ddiff/storage"
 )
 
-// listPage is the number of campaigns in one answer. An answer must fit into a record of the board.
-const listPage = 4000
+// listPage is the number of campaigns in one answer, which must fit into a message.
+const listPage = 3000
 
 // errBusy: the campaign has ended, and its runner has not.
 var errBusy = errors.New("the campaign is about to end")
@@ -30,69 +26,67 @@ var errBusy = errors.New("the campaign is about to end")
 // answerPause is the pause before a request is tried again.
 const answerPause = 250 * time.Millisecond
 
-// Answer answers the request in a record, until ctx ends or the sender gives up. It retries after errors, and while the campaign
-// is busy.
-func (a *Archiver) Answer(ctx context.Context, key string) {
-	for ctx.Err() == nil {
-		err := a.answer(ctx, key)
-		if err == nil {
-			return
-		}
-		if ctx.Err() == nil && !errors.Is(err, errBusy) {
-			a.cfg.Logger.Warn("could not answer a request, will retry", "request", key, "reason", err)
-		}
-		_ = retry.Sleep(ctx, answerPause) // the loop checks ctx
-	}
-}
-
-func (a *Archiver) answer(ctx context.Context, key string) error {
-	data, revision, err := a.cfg.Board.Get(ctx, key)
-	if errors.Is(err, queue.ErrNoRecord) {
-		return nil // the sender has given up
-	}
-	if err != nil {
-		return err
-	}
-	c, err := board.Parse(strings.TrimPrefix(key, manifest.KeyCampaignPrefix), data)
-	if err != nil || c.Request == nil || c.Request.Answered {
-		return err
-	}
-	r := c.Request
-	err = a.execute(ctx, r)
-	switch {
-	case errors.Is(err, storage.ErrNotFound), errors.Is(err, queue.ErrNoRecord):
-		r.Missing = true
-	case errors.Is(err, index.ErrDeleting), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrRefused), errors.Is(err, queue.ErrBadName),
-		errors.Is(err, storage.ErrBadKey):
-		r.Error = err.Error()
-	case err != nil:
-		return err
-	}
-	r.Answered = true
-	if data, err = json.Marshal(c); err != nil {
-		return err
-	}
-	_, err = a.cfg.Board.Update(ctx, key, data, revision)
-	return board.IgnoreConflict(err)
-}
-
-func (a *Archiver) execute(ctx context.Context, r *manifest.Request) error {
-	switch r.Verb {
-	case manifest.RequestRecall:
-		return a.inTurn(func() error { return a.recall(ctx, r.Campaign) })
-	case manifest.RequestArchive:
-		return a.inTurn(func() error { return a.archiveNow(ctx, r.Campaign) })
-	case manifest.RequestList:
-		return a.list(ctx, r)
-	case manifest.RequestLogs:
-		return a.logs(ctx, r)
-	case manifest.RequestNote:
-		if r.Ask != nil {
-			board.LogAsk(a.cfg.Logger, *r.Ask, "campaign", r.Campaign)
-		}
+// Answer answers a request of this package's functions. It retries after errors, and while the campaign is busy, until ctx ends or the
+// sender gives up; then it returns nil. A repeated request waits for the answer to the first one.
+func (a *Archiver) Answer(ctx context.Context, data []byte) []byte {
+	var r request
+	if json.Unmarshal(data, &r) != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
+	answer, _, _ := a.answers.Do(r.ID, func() (any, error) { return a.answerTo(ctx, &r), nil })
+	return answer.([]byte) //nolint:forcetypeassert // it is that of answerTo
+}
+
+func (a *Archiver) answerTo(ctx context.Context, r *request) []byte {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	for {
+		out, err := a.execute(ctx, r)
+		switch {
+		case err == nil:
+			return encode(out)
+		case errors.Is(err, storage.ErrNotFound), errors.Is(err, queue.ErrNoRecord):
+			return encode(answer{Missing: true})
+		case errors.Is(err, index.ErrDeleting), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrRefused), errors.Is(err, queue.ErrBadName),
+			errors.Is(err, storage.ErrBadKey):
+			return encode(answer{Error: err.Error()})
+		case ctx.Err() == nil && !errors.Is(err, errBusy):
+			a.cfg.Logger.Warn("could not answer a request, will retry", "verb", r.Verb, "campaign", r.Campaign, "reason", err)
+		}
+		if retry.Sleep(ctx, answerPause) != nil {
+			return nil
+		}
+	}
+}
+
+// encode returns an answer as a message.
+func encode(out answer) []byte {
+	data, err := json.Marshal(out)
+	if err == nil && len(data) > queue.MaxRecordBytes {
+		err = fmt.Errorf("the answer has %d bytes, the limit is %d", len(data), queue.MaxRecordBytes)
+	}
+	if err != nil {
+		return encode(answer{Error: err.Error()})
+	}
+	return data
+}
+
+// execute executes a request. Each is idempotent, except that a repeated note is a second line with the same request.
+func (a *Archiver) execute(ctx context.Context, r *request) (out answer, err error) {
+	switch r.Verb {
+	case verbRecall:
+		return out, a.inTurn(func() error { return a.recall(ctx, r.Campaign) })
+	case verbArchive:
+		return out, a.inTurn(func() error { return a.archiveNow(ctx, r.Campaign) })
+	case verbList:
+		return a.list(ctx, r)
+	case verbLogs:
+		return a.logs(ctx, r)
+	case verbNote:
+		board.LogAsk(a.cfg.Logger, r.Ask, "campaign", r.Campaign)
+		return out, nil
+	}
+	return out, fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
 }
 
 // archiveNow archives a campaign that has ended, for its deletion, and removes its messages. It is idempotent.
@@ -131,51 +125,23 @@ func (a *Archiver) archiveNow(ctx context.Context, id string) error {
 	return q.Remove(ctx)
 }
 
-// listed is an archived campaign in the answer to a request.
-type listed struct {
-	ID string `json:"id"`
-	index.Row
-}
-
 // list answers with the archived campaigns after r.After, in the order of their ids.
-func (a *Archiver) list(ctx context.Context, r *manifest.Request) error {
+func (a *Archiver) list(ctx context.Context, r *request) (out answer, err error) {
 	entries, err := a.x.All(ctx)
 	if err != nil {
-		return err
+		return out, err
 	}
-	var rows []listed
+	last := ""
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
-		if e := entries[id]; e.State == index.Archived && id > r.After {
-			rows = append(rows, listed{id, e.Row})
+		e := entries[id]
+		if e.State != index.Archived || id <= r.After {
+			continue
 		}
+		if len(out.Keys) == listPage {
+			out.Last = last
+			break
+		}
+		out.Keys, last = append(out.Keys, e.Key()), id
 	}
-	r.More = len(rows) > listPage
-	r.List, err = pack(rows[:min(len(rows), listPage)])
-	return err
-}
-
-// maxUnpacked is the limit of an answer's size before the compression.
-const maxUnpacked = 32 << 20
-
-// pack returns the compressed JSON of an answer.
-func pack(answer any) ([]byte, error) {
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	err := errors.Join(json.NewEncoder(zip).Encode(answer), zip.Close())
-	return out.Bytes(), err
-}
-
-// unpack reads what pack returns.
-func unpack(data []byte, answer any) error {
-	zip, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	if data, err = io.ReadAll(io.LimitReader(zip, maxUnpacked+1)); err != nil {
-		return err
-	}
-	if len(data) > maxUnpacked {
-		return fmt.Errorf("the answer has more than %d MiB", maxUnpacked>>20)
-	}
-	return json.Unmarshal(data, answer)
+	return out, nil
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/internal/retry"
@@ -29,6 +31,8 @@ type Archiver struct {
 	loaded bool
 	seen   map[string]sighting
 
+	// answers are those to requests that are being executed.
+	answers singleflight.Group
 	// turn lets one campaign at a time change between board and archive. Requests that change none do not wait for it.
 	turn sync.Mutex
 	mu   sync.Mutex
@@ -183,9 +187,6 @@ func (a *Archiver) scan(ctx context.Context) error {
 	return errs
 }
 
-// requestAge is the age at which a request that its sender has not removed is removed.
-const requestAge = 10 * time.Minute
-
 // scanRecord archives or enters one campaign.
 func (a *Archiver) scanRecord(ctx context.Context, record queue.Change) error {
 	now := a.cfg.Now()
@@ -195,12 +196,6 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change) error {
 	c, err := board.Parse(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
 	if err != nil {
 		return nil //nolint:nilerr // the service has logged it
-	}
-	if c.Request != nil {
-		if now.Sub(a.seen[record.Key].at) < requestAge {
-			return nil
-		}
-		return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
 	}
 	if seen := a.seen[record.Key]; !seen.compared && !board.Active(c) && !a.cfg.Running(c.ID) {
 		var now *manifest.Campaign

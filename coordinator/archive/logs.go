@@ -18,15 +18,15 @@ import (
 	"ddiff/storage"
 )
 
-// An answer with records of attempts must fit into a record of the board. A record has at most 20 lines of some 500 bytes.
+// An answer with records of attempts must fit into a message. A record has at most 20 lines of some 500 bytes.
 const (
-	// logPage is the number of records in one answer, logPageBytes the limit of their stored size, which a single record may exceed.
+	// logPage is the number of records in one answer, logPageBytes the limit of their stored size, six times which they may have as JSON.
 	logPage      = 200
-	logPageBytes = 256 << 10
+	logPageBytes = 100 << 10
 	// maxLogs is about the number of records that Logs reads.
 	maxLogs = 2000
-	// maxAttemptBytes is the size of objects above which they are no records or results of a sound worker.
-	maxAttemptBytes = 1 << 20
+	// maxResultBytes is the size of objects above which they are no results of a sound worker.
+	maxResultBytes = 1 << 20
 	// logParallel is the number of records that are read concurrently.
 	logParallel = 16
 	// logItems is the number of items whose results are read for one beginning of an identity.
@@ -40,18 +40,14 @@ const (
 // returns the records of all items, about 2,000 at most; more reports that there are others. It returns queue.ErrNoRecord
 // for an unknown campaign, ErrRefused for an item that begins many identities, and ErrNoLeader.
 func Logs(ctx context.Context, b *queue.Board, campaign, item string) (all []manifest.AttemptLog, more bool, err error) {
-	for request := (manifest.Request{Verb: manifest.RequestLogs, Campaign: campaign, Item: item}); ; {
-		answer, err := send(ctx, b, request)
+	for r := (request{Verb: verbLogs, Campaign: campaign, Item: item}); ; {
+		page, err := send(ctx, b, r)
 		if err != nil {
 			return nil, false, fmt.Errorf("read the logs of campaign %s: %w", campaign, err)
 		}
-		var page logAnswer
-		if err := unpack(answer.List, &page); err != nil {
-			return nil, false, fmt.Errorf("read the logs of campaign %s: %w", campaign, err)
-		}
 		all = append(all, page.Attempts...)
-		request.After = page.Last
-		if more = answer.More; !more || len(all) >= maxLogs {
+		r.After = page.Last
+		if more = r.After != ""; !more || len(all) >= maxLogs {
 			break
 		}
 	}
@@ -59,51 +55,43 @@ func Logs(ctx context.Context, b *queue.Board, campaign, item string) (all []man
 	return all, more, nil
 }
 
-// logAnswer is the answer to a request for logs. Last is the key of the last record that the leader has read.
-type logAnswer struct {
-	Attempts []manifest.AttemptLog `json:"attempts"`
-	Last     string                `json:"last,omitempty"`
-}
-
 // logs answers with the records after the key r.After.
-func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
+func (a *Archiver) logs(ctx context.Context, r *request) (out answer, err error) {
 	output, err := a.outputOf(ctx, r.Campaign)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if strings.ContainsAny(r.Item, "/\\") {
-		return fmt.Errorf("%w: %q is not the beginning of an identity", board.ErrRefused, r.Item)
+		return out, fmt.Errorf("%w: %q is not the beginning of an identity", board.ErrRefused, r.Item)
 	}
 	store, err := storage.NewPrefixed(a.cfg.Store, output)
 	if err != nil {
-		return fmt.Errorf("%w: %w", board.ErrRefused, err)
+		return out, fmt.Errorf("%w: %w", board.ErrRefused, err)
 	}
-	var page logAnswer
 	if r.Item != "" && r.After == "" {
-		if page.Attempts, err = restoredAttempts(ctx, store, r.Item); err != nil {
-			return err
+		if out.Attempts, err = restoredAttempts(ctx, store, r.Item); err != nil {
+			return out, err
 		}
 	}
 	if r.After == "" {
 		failed, err := a.failedRows(ctx, r.Campaign, r.Item)
 		if err != nil {
-			return err
+			return out, err
 		}
-		page.Attempts = append(page.Attempts, failed...)
+		out.Attempts = append(out.Attempts, failed...)
 	}
-	r.More = false
 	var keys []string
 	var size int64
 	for info, err := range store.List(ctx, manifest.LogPrefix(r.Campaign, r.Item)) {
 		if err != nil {
-			return fmt.Errorf("list logs: %w", err)
+			return out, fmt.Errorf("list logs: %w", err)
 		}
 		nested := strings.Contains(strings.TrimPrefix(info.Key, manifest.LogPrefix(r.Campaign, "")), "/") // of another output inside
-		if nested || info.Key <= r.After || info.Size > maxAttemptBytes {
+		if nested || info.Key <= r.After || info.Size > logPageBytes {                                    // a larger one is not that of a sound worker
 			continue
 		}
-		if size += info.Size; len(keys) == logPage || len(keys) > 0 && size > logPageBytes {
-			r.More = true
+		if size += info.Size; len(keys) == logPage || size > logPageBytes {
+			out.Last = keys[len(keys)-1]
 			break
 		}
 		keys = append(keys, info.Key)
@@ -118,15 +106,14 @@ func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return err
+		return out, err
 	}
-	for i, attempt := range read {
-		if page.Last = keys[i]; attempt != nil {
-			page.Attempts = append(page.Attempts, *attempt)
+	for _, attempt := range read {
+		if attempt != nil {
+			out.Attempts = append(out.Attempts, *attempt)
 		}
 	}
-	r.List, err = pack(&page)
-	return err
+	return out, nil
 }
 
 // failedRows returns the items of a campaign that the coordinator could not make, because it could not read their rows: at most logPage
@@ -190,7 +177,7 @@ func restoredAttempts(ctx context.Context, s storage.Store, it string) ([]manife
 		if seen[id] = true; len(seen) > logItems {
 			return nil, fmt.Errorf("%w: more than %d items begin with %s; give more of the id", board.ErrRefused, logItems, it)
 		}
-		if file != item.FileResult || info.Size > maxAttemptBytes {
+		if file != item.FileResult || info.Size > maxResultBytes {
 			continue
 		}
 		data, err := s.Get(ctx, info.Key)

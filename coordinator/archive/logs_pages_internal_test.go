@@ -27,7 +27,7 @@ func attemptWith(t *testing.T, a *Archiver, r *submitted, i, n int) {
 	must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+attempt.Key(r.id), data))
 }
 
-// TestLogPages: an answer has at most 200 records and 256 KiB, if it has more than one. The answers together have each record once,
+// TestLogPages: an answer has at most 200 records and 100 KiB. The answers together have each record once,
 // and the last one ends the list.
 func TestLogPages(t *testing.T) {
 	t.Parallel()
@@ -40,10 +40,10 @@ func TestLogPages(t *testing.T) {
 		"one":               {1, 10, []int{1}},
 		"a full page":       {logPage, 10, []int{logPage}},
 		"one more":          {logPage + 1, 10, []int{logPage, 1}},
-		"large records":     {7, 80 << 10, []int{3, 3, 1}},
-		"one huge record":   {1, 600 << 10, []int{1}},
-		"several huge ones": {3, 600 << 10, []int{1, 1, 1}},
-		"above the size":    {1, maxAttemptBytes + 100, []int{0}},
+		"large records":     {7, 30 << 10, []int{3, 3, 1}},
+		"one huge record":   {1, 99 << 10, []int{1}},
+		"several huge ones": {3, 99 << 10, []int{1, 1, 1}},
+		"above the size":    {1, logPageBytes, []int{0}},
 	} {
 		a, r := archiverOf(t, &now, &strings.Builder{})
 		for i := range tt.records {
@@ -51,22 +51,18 @@ func TestLogPages(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		var got []int
-		request := &manifest.Request{Campaign: r.id}
-		for {
-			if err := a.logs(t.Context(), request); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			var page logAnswer
-			if err := unpack(request.List, &page); err != nil {
+		for next := (&request{Campaign: r.id}); ; {
+			page, err := a.logs(t.Context(), next)
+			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			for _, attempt := range page.Attempts {
 				seen[attempt.ID] = true
 			}
-			if got = append(got, len(page.Attempts)); !request.More || len(got) > tt.records {
+			if got = append(got, len(page.Attempts)); page.Last == "" || len(got) > tt.records {
 				break
 			}
-			request.After = page.Last
+			next.After = page.Last
 		}
 		total := 0
 		for _, n := range got {
@@ -89,20 +85,15 @@ func TestResultsInLogs(t *testing.T) {
 		data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone})
 		must(t, err)
 		must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+item.Key(it.ID, item.FileResult), data))
-		request := &manifest.Request{Campaign: r.id, Item: common}
-		err = a.logs(t.Context(), request)
+		page, err := a.logs(t.Context(), &request{Campaign: r.id, Item: common})
 		if i == logItems {
 			if err == nil || !strings.Contains(err.Error(), "more than 16 items begin with "+common) {
 				t.Errorf("%d items: %v", i+1, err)
 			}
 			break
 		}
-		var page logAnswer
-		if err == nil {
-			err = unpack(request.List, &page)
-		}
-		if err != nil || len(page.Attempts) != i+1 || request.More {
-			t.Errorf("%d items: %d records, more %t, %v", i+1, len(page.Attempts), request.More, err)
+		if err != nil || len(page.Attempts) != i+1 || page.Last != "" {
+			t.Errorf("%d items: %d records, last %q, %v", i+1, len(page.Attempts), page.Last, err)
 		}
 	}
 }

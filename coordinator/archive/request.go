@@ -9,14 +9,49 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
 
+// request asks the leading coordinator about campaigns that are not on the board, because users may lack access to the store.
+type request struct {
+	// ID identifies the request. Its repetitions have the same.
+	ID   string `json:"id"`
+	Verb string `json:"verb"`
+	// Campaign is the campaign that it is about, Item the item of verbLogs, as its identity or the beginning; empty: all.
+	Campaign string `json:"campaign,omitempty"`
+	Item     string `json:"item,omitempty"`
+	// Ask is what verbNote logs.
+	Ask manifest.Ask `json:"ask,omitzero"`
+	// After is the Last of the answer that this one continues.
+	After string `json:"after,omitempty"`
+}
+
+// The verbs of requests.
+const (
+	verbRecall  = "recall"  // bring an archived campaign back to the board
+	verbArchive = "archive" // archive an ended campaign at once
+	verbList    = "list"    // list the archived campaigns
+	verbLogs    = "logs"    // read the log lines of attempts
+	verbNote    = "note"    // log what a user does to the store
+)
+
+// answer is the answer to a request.
+type answer struct {
+	// Error is one line; empty after success. Missing: there is no such campaign.
+	Error   string `json:"error,omitempty"`
+	Missing bool   `json:"missing,omitempty"`
+	// Keys are the entries of the index for verbList, Attempts the records for verbLogs. The list continues after Last, if that is set.
+	Keys     []string              `json:"keys,omitempty"`
+	Attempts []manifest.AttemptLog `json:"attempts,omitempty"`
+	Last     string                `json:"last,omitempty"`
+}
+
 // ErrNoLeader: no coordinator leads, or the leader does not answer. Archived campaigns cannot be reached.
 var ErrNoLeader = errors.New("no coordinator answers")
 
-// requestLimit is how long a command waits for the answer to a request.
+// requestLimit is how long a leader tries to answer a request. A command waits as long.
 const requestLimit = 30 * time.Second
 
 // Recall returns a campaign from the archive to the board through the leader. It does nothing for a campaign of the board.
@@ -27,7 +62,7 @@ func Recall(ctx context.Context, b *queue.Board, id string) error {
 	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
-	_, err = send(ctx, b, manifest.Request{Verb: manifest.RequestRecall, Campaign: id})
+	_, err = send(ctx, b, request{Verb: verbRecall, Campaign: id})
 	if err != nil {
 		return fmt.Errorf("look for campaign %s in the archive: %w", id, err)
 	}
@@ -37,7 +72,7 @@ func Recall(ctx context.Context, b *queue.Board, id string) error {
 // Archive moves a campaign that has ended to the archive at once. It does nothing for an archived campaign. It returns
 // queue.ErrNoRecord if there is no such campaign, ErrNoLeader, and ErrRefused if the campaign has not ended.
 func Archive(ctx context.Context, b *queue.Board, id string) error {
-	if _, err := send(ctx, b, manifest.Request{Verb: manifest.RequestArchive, Campaign: id}); err != nil {
+	if _, err := send(ctx, b, request{Verb: verbArchive, Campaign: id}); err != nil {
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
 	return nil
@@ -45,8 +80,7 @@ func Archive(ctx context.Context, b *queue.Board, id string) error {
 
 // Note makes the leader log what a user does to the store, as verb of a campaign; empty: of all. It returns ErrNoLeader.
 func Note(ctx context.Context, b *queue.Board, verb, id string) error {
-	ask := board.AskOf(ctx, verb)
-	_, err := send(ctx, b, manifest.Request{Verb: manifest.RequestNote, Campaign: id, Ask: &ask})
+	_, err := send(ctx, b, request{Verb: verbNote, Campaign: id, Ask: board.AskOf(ctx, verb)})
 	return err
 }
 
@@ -54,74 +88,58 @@ func Note(ctx context.Context, b *queue.Board, verb, id string) error {
 // to the second; the other fields are empty. It returns ErrNoLeader.
 func List(ctx context.Context, b *queue.Board) ([]manifest.CampaignStatus, error) {
 	var all []manifest.CampaignStatus
-	for request := (manifest.Request{Verb: manifest.RequestList}); ; {
-		answer, err := send(ctx, b, request)
+	for r := (request{Verb: verbList}); ; {
+		page, err := send(ctx, b, r)
 		if err != nil {
 			return nil, fmt.Errorf("list archived campaigns: %w", err)
 		}
-		var rows []listed
-		if err := unpack(answer.List, &rows); err != nil {
-			return nil, fmt.Errorf("list archived campaigns: %w", err)
-		}
-		for _, r := range rows {
+		for _, key := range page.Keys {
+			e, ok := index.ParseKey(key)
+			if !ok {
+				return nil, fmt.Errorf("list archived campaigns: unknown entry %q; use one version of ddiff everywhere", key)
+			}
 			all = append(all, manifest.CampaignStatus{
 				Campaign: &manifest.Campaign{
-					Schema: manifest.RecordSchema, ID: r.ID, Priority: r.Priority, Weight: r.Weight, Submitted: r.Submitted,
-					Phase: r.Phase, Finished: r.Finished,
+					Schema: manifest.RecordSchema, ID: e.ID, Priority: e.Row.Priority, Weight: e.Row.Weight, Submitted: e.Row.Submitted,
+					Phase: e.Row.Phase, Finished: e.Row.Finished,
 				},
-				Status:   manifest.Status{ID: r.ID, Phase: r.Phase, Counts: r.Counts, At: r.Finished, Seconds: r.Seconds, Cost: r.Cost},
-				Archived: r.Archived,
+				Status: manifest.Status{
+					ID: e.ID, Phase: e.Row.Phase, Counts: e.Row.Counts, At: e.Row.Finished, Seconds: e.Row.Seconds, Cost: e.Row.Cost,
+				},
+				Archived: e.Row.Archived,
 			})
-			request.After = r.ID
 		}
-		if !answer.More || len(rows) == 0 {
+		if r.After = page.Last; r.After == "" {
 			return all, nil
 		}
 	}
 }
 
-// send sends a request to the leader, waits for the answer, and removes the request.
-func send(ctx context.Context, b *queue.Board, r manifest.Request) (manifest.Request, error) {
+// send sends a request to the leader and waits for the answer.
+func send(ctx context.Context, b *queue.Board, r request) (out answer, err error) {
 	if _, _, err := b.Get(ctx, queue.KeyLeader); errors.Is(err, queue.ErrNoRecord) {
-		return r, fmt.Errorf("%w: none leads", ErrNoLeader)
+		return out, fmt.Errorf("%w: none leads", ErrNoLeader)
 	} else if err != nil {
-		return r, err
+		return out, err
 	}
-	key := manifest.KeyRequestPrefix + rand.Text()
-	id := key[len(manifest.KeyCampaignPrefix):]
-	data, err := json.Marshal(manifest.Campaign{
-		Schema: manifest.RecordSchema, ID: id, Output: id, Priority: manifest.PriorityNormal, Weight: 1,
-		Wanted: manifest.WantPause, Phase: manifest.PhaseFinished, Request: &r,
-	})
-	if err != nil {
-		return r, err
+	r.ID = rand.Text()
+	data, err := json.Marshal(r)
+	if err == nil {
+		data, err = b.Request(ctx, data)
 	}
-	if _, err := b.Create(ctx, key, data); err != nil {
-		return r, err
+	if errors.Is(err, queue.ErrUnavailable) {
+		return out, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		_ = b.Delete(ctx, key) // otherwise the leader removes it later
-	}()
-	limited, cancel := context.WithTimeout(ctx, requestLimit)
-	defer cancel()
-	for change, err := range b.Watch(limited, key) {
-		if err != nil {
-			return r, err
-		}
-		if c, err := board.Parse(id, change.Data); err == nil && c.Request != nil && c.Request.Answered {
-			switch r = *c.Request; {
-			case r.Missing:
-				return r, queue.ErrNoRecord
-			case r.Error != "":
-				return r, fmt.Errorf("%w: %s", board.ErrRefused, r.Error)
-			}
-			return r, nil
-		}
+	if err == nil {
+		err = json.Unmarshal(data, &out)
 	}
-	if ctx.Err() != nil {
-		return r, ctx.Err()
+	switch {
+	case err != nil:
+		return out, err
+	case out.Missing:
+		return out, queue.ErrNoRecord
+	case out.Error != "":
+		return out, fmt.Errorf("%w: %s", board.ErrRefused, out.Error)
 	}
-	return r, fmt.Errorf("%w within %v", ErrNoLeader, requestLimit)
+	return out, nil
 }

@@ -37,9 +37,6 @@ func Join(campaigns, statuses map[string]queue.Change) (all []manifest.CampaignS
 			skipped = append(skipped, fmt.Errorf("read campaign %s: %w", id, err))
 			continue
 		}
-		if c.Request != nil {
-			continue
-		}
 		s, err := JoinStatus(c, statuses[manifest.KeyStatusPrefix+id].Data)
 		if err != nil {
 			skipped = append(skipped, fmt.Errorf("read status of campaign %s: %w", id, err))

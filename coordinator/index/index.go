@@ -51,16 +51,16 @@ type Entry struct {
 
 // Row is the line of an archived campaign in a list.
 type Row struct {
-	Phase     manifest.Phase    `json:"phase"`
-	Priority  manifest.Priority `json:"priority"`
-	Weight    int               `json:"weight"`
-	Counts    manifest.Counts   `json:"counts"`
-	Submitted time.Time         `json:"submitted"`
-	Finished  time.Time         `json:"finished"`
-	Archived  time.Time         `json:"archived"`
+	Phase     manifest.Phase
+	Priority  manifest.Priority
+	Weight    int
+	Counts    manifest.Counts
+	Submitted time.Time
+	Finished  time.Time
+	Archived  time.Time
 	// Seconds and Cost are those of the status, in steps of a second and a thousandth.
-	Seconds float64 `json:"device_seconds,omitempty"`
-	Cost    float64 `json:"cost,omitempty"`
+	Seconds float64
+	Cost    float64
 }
 
 // OutputDigest shortens an output to a token. Two outputs may share it.

@@ -130,7 +130,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 				continue
 			}
 			c, err := board.Parse(strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix), change.Data)
-			if err != nil || c.Request != nil || c.Spec.Notify == "" || !notified(c.Phase) || !n.take(c) {
+			if err != nil || c.Spec.Notify == "" || !notified(c.Phase) || !n.take(c) {
 				continue
 			}
 			receiver := n.receiver(c.Spec.Notify)

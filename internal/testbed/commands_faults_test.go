@@ -186,6 +186,7 @@ func TestClusterRights(t *testing.T) {
 	write(t, file, []byte("name: rights\ndataset: {path: \""+c.Images()+"\", size: 64}\ntasks: [hdr]\nsteps: 5\n"))
 	id := submit(t, c, file)
 	wantFinished(t, c, id, 2)
+	wantCode(t, ask(t, c, "list", "--all"), 0) // the leader answers
 	for _, refused := range []struct {
 		role Role
 		key  string

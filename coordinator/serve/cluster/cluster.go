@@ -103,8 +103,8 @@ func (c *Cluster) change(ctx context.Context, id string, act func() error) error
 	return unknown(id, err)
 }
 
-// find returns an error unless board or store has something of a campaign: a question to the leader about each id that never was would write to
-// the board. Without a store only the leader knows.
+// find returns an error unless board or store has something of a campaign: without a leader an unknown campaign is unknown too. Without a store
+// only the leader knows.
 func (c *Cluster) find(ctx context.Context, id string) error {
 	if c.cfg.Store == nil {
 		return nil
@@ -184,9 +184,6 @@ func (c *Cluster) Campaign(ctx context.Context, id string) (manifest.CampaignSta
 			s, err = board.Status(ctx, c.cfg.Board, id)
 			return err
 		})
-	}
-	if err == nil && s.Campaign.Request != nil {
-		err = queue.ErrNoRecord
 	}
 	if err != nil {
 		return s, unknown(id, err)
@@ -286,11 +283,11 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 				e.Kind = api.EventReady
 			case isCampaign:
 				record, err := board.Parse(campaign, change.Data)
-				if err == nil && record.Request == nil {
+				if err == nil {
 					public(record)
 					e.Data, err = json.Marshal(record)
 				}
-				if e.Kind, e.Key = api.EventCampaign, campaign; !change.Deleted && (err != nil || record.Request != nil) || strings.HasPrefix(change.Key, manifest.KeyRequestPrefix) {
+				if e.Kind, e.Key = api.EventCampaign, campaign; !change.Deleted && err != nil {
 					continue
 				}
 			case isStatus:

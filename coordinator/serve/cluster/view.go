@@ -432,7 +432,7 @@ func recordOf(ctx context.Context, cfg Config, id string) (*manifest.Campaign, e
 	if errors.Is(err, queue.ErrNoRecord) {
 		c, err = board.Load(ctx, cfg.Store, id)
 	}
-	if errors.Is(err, storage.ErrNotFound) || err == nil && c.Request != nil {
+	if errors.Is(err, storage.ErrNotFound) {
 		err = queue.ErrNoRecord
 	}
 	return c, err
