@@ -31,8 +31,8 @@ type watcher interface {
 var cluster = place{
 	steps: []step{
 		(*runner).adoptStored, (*runner).storeBudget, (*runner).readStatus, (*runner).openResults, (*runner).validate, (*runner).admit,
-		(*runner).storeWanted, (*runner).countStart, (*runner).checkOutput, (*runner).openPrior, (*runner).openOperators, (*runner).checkSpec,
-		(*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
+		(*runner).storeWanted, func(r *runner, ctx context.Context) error { return r.starts.count(ctx) },
+		(*runner).checkOutput, (*runner).openPrior, (*runner).openOperators, (*runner).checkSpec, (*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
 	},
 	settleListed: (*runner).settleUnread,
 	finish:       func(r *runner, ctx context.Context) error { return r.end(ctx, manifest.PhaseFinished) },

@@ -68,7 +68,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	if err := r.outcomes.watcher.windowRead(ctx, w, fresh, repeated); err != nil {
 		return err
 	}
-	if err := r.noteProgress(ctx, r.windows.complete); err != nil {
+	if err := r.starts.progress(ctx, r.windows.complete); err != nil {
 		return err
 	}
 	if !r.rec.Released {

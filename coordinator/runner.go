@@ -19,8 +19,7 @@ type runner struct {
 	place
 	s *Service
 
-	started bool // a start of this runner is in the record
-	suspect bool // holds Service.suspects
+	starts  starts
 	doubt   doubt
 	models  models
 	results results // in the store
@@ -47,6 +46,7 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 		queue:    work{metrics: s.cfg.Metrics},
 		outcomes: outcomes{watcher: unwatched{}, now: s.cfg.Now, log: log, metrics: s.cfg.Metrics},
 	}
+	r.starts = starts{record: &r.record, process: s.process, suspects: s.suspects}
 	r.reading = shard.Config{
 		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
 		Skipped: func(path string) { log.Debug("skipped a file that is not an image", "path", path) },
@@ -75,7 +75,7 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	defer func() {
 		r.outcomes.stop()
 		r.reader.service.Stop()
-		r.takeStartBack(ctx)
+		r.starts.takeBack(ctx)
 	}()
 	r.rec = c
 	r.s.gauges.open(r.id, c)
@@ -103,7 +103,7 @@ func (r *runner) open(ctx context.Context) error {
 	}
 	r.opening = false
 	if r.windows.complete { // the dataset is read
-		if err := r.noteProgress(ctx, true); err != nil {
+		if err := r.starts.progress(ctx, true); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (r *runner) step(ctx context.Context) error {
 	}
 	windows := r.nextWindow(ctx)
 	if r.waits(windows) { // for others: the campaign has survived its start
-		if err := r.noteProgress(ctx, false); err != nil {
+		if err := r.starts.progress(ctx, false); err != nil {
 			return err
 		}
 	}

@@ -17,20 +17,29 @@ const (
 	unmarkTimeout = 5 * time.Second
 )
 
-// countStart counts a start of a campaign whose dataset is not read, or rejects the campaign if maxStarts coordinators have died in
+// starts counts the starts of a campaign in its record.
+type starts struct {
+	*record
+	process  string        // of this coordinator
+	suspects chan struct{} // has room for one campaign of the coordinator
+	started  bool          // a start here is in the record
+	suspect  bool          // holds suspects
+}
+
+// count counts a start of a campaign whose dataset is not read, or rejects the campaign if maxStarts coordinators have died in
 // its start. A campaign that may have ended a coordinator starts while no other such campaign does, so that only one is to blame.
-func (r *runner) countStart(ctx context.Context) error {
-	if r.rec.Complete {
+func (s *starts) count(ctx context.Context) error {
+	if s.rec.Complete {
 		return nil
 	}
 	died := 0
-	if last := r.rec.Start; last != nil {
-		resumed := last.Parked && r.rec.Phase.Ended() && r.rec.Wanted == manifest.WantRun
-		if died = last.Count; last.Process == r.s.process && !last.Parked {
+	if last := s.rec.Start; last != nil {
+		resumed := last.Parked && s.rec.Phase.Ended() && s.rec.Wanted == manifest.WantRun
+		if died = last.Count; last.Process == s.process && !last.Parked {
 			died-- // this process has survived the last start, which was not taken back
 		}
 		if died >= maxStarts && !resumed {
-			return r.park(ctx, last)
+			return s.park(ctx, last)
 		}
 		if resumed {
 			died = 0
@@ -38,24 +47,24 @@ func (r *runner) countStart(ctx context.Context) error {
 	}
 	if died > 0 {
 		select {
-		case r.s.suspects <- struct{}{}:
-			r.suspect = true
+		case s.suspects <- struct{}{}:
+			s.suspect = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	r.started = true // also if the write fails: the board may have it
-	return r.save(ctx, func(c *manifest.Campaign) { c.Start = r.newStart(died + 1) })
+	s.started = true // also if the write fails: the board may have it
+	return s.save(ctx, func(c *manifest.Campaign) { c.Start = s.newStart(died + 1) })
 }
 
 // newStart is the record of a start in this process.
-func (r *runner) newStart(count int) *manifest.Start {
-	return &manifest.Start{Count: count, Process: r.s.process, Coordinator: r.s.cfg.Name, At: r.s.cfg.Now().UTC()}
+func (s *starts) newStart(count int) *manifest.Start {
+	return &manifest.Start{Count: count, Process: s.process, Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
 }
 
 // park rejects the campaign. A person may resume it.
-func (r *runner) park(ctx context.Context, last *manifest.Start) error {
-	err := r.save(ctx, func(c *manifest.Campaign) {
+func (s *starts) park(ctx context.Context, last *manifest.Start) error {
+	err := s.save(ctx, func(c *manifest.Campaign) {
 		if c.Start != nil {
 			c.Start.Parked = true
 		}
@@ -68,49 +77,49 @@ func (r *runner) park(ctx context.Context, last *manifest.Start) error {
 		last.Count, last.Coordinator, last.At.UTC().Format(time.DateTime))}
 }
 
-// noteProgress forgets the earlier starts after a stored window or when the campaign waits for others, and all when the dataset is read.
-func (r *runner) noteProgress(ctx context.Context, complete bool) error {
-	if !r.started || !r.startedHere(r.rec) || r.rec.Start.Count == 1 && !complete {
+// progress forgets the earlier starts after a stored window or when the campaign waits for others, and all when the dataset is read.
+func (s *starts) progress(ctx context.Context, complete bool) error {
+	if !s.started || !s.here(s.rec) || s.rec.Start.Count == 1 && !complete {
 		return nil
 	}
-	r.clearSuspicion()
-	return r.saveIf(ctx, r.startedHere, func(c *manifest.Campaign) {
+	s.clearSuspicion()
+	return s.saveIf(ctx, s.here, func(c *manifest.Campaign) {
 		if c.Start = nil; !complete {
-			c.Start = r.newStart(1)
+			c.Start = s.newStart(1)
 		}
 	})
 }
 
-// takeStartBack takes the start back at the end of the runner, because this coordinator has survived it.
-func (r *runner) takeStartBack(ctx context.Context) {
-	r.clearSuspicion()
-	if !r.started {
+// takeBack takes the start back at the end of the runner, because this coordinator has survived it.
+func (s *starts) takeBack(ctx context.Context) {
+	s.clearSuspicion()
+	if !s.started {
 		return
 	}
-	r.started = false
+	s.started = false
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	err := r.saveIf(ctx, r.startedHere, func(c *manifest.Campaign) {
+	err := s.saveIf(ctx, s.here, func(c *manifest.Campaign) {
 		n := c.Start.Count - 1
 		if c.Start = nil; n > 0 {
-			c.Start = r.newStart(n)
+			c.Start = s.newStart(n)
 			c.Start.Process = "" // of a coordinator that has died
 		}
 	})
 	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
-		r.log.Warn("could not take back the start of the campaign", "reason", err)
+		s.log.Warn("could not take back the start of the campaign", "reason", err)
 	}
 }
 
-// startedHere reports whether the last start that counts was in this process.
-func (r *runner) startedHere(c *manifest.Campaign) bool {
-	return c.Start != nil && c.Start.Process == r.s.process && !c.Start.Parked
+// here reports whether the last start that counts was in this process.
+func (s *starts) here(c *manifest.Campaign) bool {
+	return c.Start != nil && c.Start.Process == s.process && !c.Start.Parked
 }
 
 // clearSuspicion lets the next campaign start that may have ended a coordinator.
-func (r *runner) clearSuspicion() {
-	if r.suspect {
-		r.suspect = false
-		<-r.s.suspects
+func (s *starts) clearSuspicion() {
+	if s.suspect {
+		s.suspect = false
+		<-s.suspects
 	}
 }

@@ -29,65 +29,65 @@ func TestStarts(t *testing.T) {
 		if c.Start != nil {
 			got = c.Start.Count
 		}
-		if got != want || r.suspect != suspect || (len(r.s.suspects) == 1) != suspect {
-			t.Errorf("%s: %d starts, want %d, suspect %t", what, got, want, r.suspect)
+		if got != want || r.starts.suspect != suspect || (len(r.s.suspects) == 1) != suspect {
+			t.Errorf("%s: %d starts, want %d, suspect %t", what, got, want, r.starts.suspect)
 		}
 	}
 	wantRejected := func(what string) {
 		t.Helper()
 		var rejected rejection
-		err := r.countStart(t.Context())
+		err := r.starts.count(t.Context())
 		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), "2 coordinators have died") || !strings.Contains(err.Error(), "b at 2026-01-02 03:04:05") {
 			t.Errorf("%s: error %v", what, err)
 		}
 		check(what, 2, false)
 	}
-	must(t, r.noteProgress(t.Context(), false))
-	r.takeStartBack(t.Context())
+	must(t, r.starts.progress(t.Context(), false))
+	r.starts.takeBack(t.Context())
 	check("nothing to take back", 0, false)
-	must(t, r.countStart(t.Context()))
+	must(t, r.starts.count(t.Context()))
 	check("first start", 1, false)
-	must(t, r.noteProgress(t.Context(), false))
+	must(t, r.starts.progress(t.Context(), false))
 	check("progress after the first start", 1, false)
-	must(t, r.countStart(t.Context()))
+	must(t, r.starts.count(t.Context()))
 	check("a start that was not taken back", 1, false)
-	r.takeStartBack(t.Context())
+	r.starts.takeBack(t.Context())
 	check("the first start taken back", 0, false)
 
 	died(1, false)
-	must(t, r.countStart(t.Context()))
+	must(t, r.starts.count(t.Context()))
 	check("second start", 2, true)
-	r.clearSuspicion()
-	must(t, r.countStart(t.Context()))
+	r.starts.clearSuspicion()
+	must(t, r.starts.count(t.Context()))
 	check("a second start that was not taken back", 2, true)
-	r.takeStartBack(t.Context())
+	r.starts.takeBack(t.Context())
 	check("the second start taken back", 1, false)
-	must(t, r.countStart(t.Context()))
+	must(t, r.starts.count(t.Context()))
 	check("the dead coordinator counts", 2, true)
-	must(t, r.noteProgress(t.Context(), false))
+	must(t, r.starts.progress(t.Context(), false))
 	check("progress after the second start", 1, false)
-	must(t, r.noteProgress(t.Context(), true))
+	must(t, r.starts.progress(t.Context(), true))
 	check("the dataset is read", 0, false)
 
-	must(t, r.countStart(t.Context()))
+	must(t, r.starts.count(t.Context()))
 	died(1, false)
-	must(t, r.noteProgress(t.Context(), true))
-	r.takeStartBack(t.Context())
+	must(t, r.starts.progress(t.Context(), true))
+	r.starts.takeBack(t.Context())
 	check("the start of another leader stays", 1, false)
 
 	died(2, false)
 	wantRejected("two have died")
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Phase, c.Wanted = manifest.PhaseRejected, manifest.WantCancel })
 	wantRejected("nobody has resumed it")
-	r.takeStartBack(t.Context())
+	r.starts.takeBack(t.Context())
 	check("a parked campaign", 2, false)
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = manifest.WantRun })
-	must(t, r.countStart(t.Context()))
+	must(t, r.starts.count(t.Context()))
 	check("resumed", 1, false)
 	died(2, false)
 	wantRejected("two have died again")
 
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Start, c.Complete = nil, true })
-	must(t, r.countStart(t.Context()))
+	must(t, r.starts.count(t.Context()))
 	check("the dataset was read before", 0, false)
 }
