@@ -63,7 +63,7 @@ func answer(c *manifest.Campaign, a manifest.Answer) {
 
 // executeVerb executes a command and returns the number of items that it published.
 func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int, error) {
-	_, repeated := r.retries[command.ID]
+	_, repeated := r.rounds.retries[command.ID]
 	switch {
 	case repeated: // its items are pending already
 	case board.WantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
@@ -97,7 +97,7 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 // retry makes failed and dead items pending again and publishes them. It reads rows again that could not be read. The
 // stored round has the id of the command, so that a second execution publishes the same items.
 func (r *runner) retry(ctx context.Context, command manifest.Command) (int, error) {
-	chosen, repeated := r.retries[command.ID]
+	chosen, repeated := r.rounds.retries[command.ID]
 	if !repeated {
 		items, err := r.chooseItems(ctx, r.matcher(command))
 		switch {
@@ -108,7 +108,7 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 		case len(items) == 0:
 			return 0, nil
 		}
-		if chosen, err = r.startRound(ctx, ledger.Round{Command: command.ID, Items: items}); err != nil {
+		if chosen, err = r.rounds.start(ctx, r.outcomes.ledger, ledger.Round{Command: command.ID, Items: items}); err != nil {
 			return 0, err
 		}
 	}

@@ -7,43 +7,8 @@ import (
 	"ddiff/coordinator/health"
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
-
-// startRound gives a round its number, stores it, counts it in the record, and reopens its items in the ledger. If a
-// coordinator dies after it has stored the round, the next one restores it. The items are published after that.
-func (r *runner) startRound(ctx context.Context, next ledger.Round) (ledger.Round, error) {
-	next.Round = r.rec.Round + 1
-	if err := ledger.StoreRound(ctx, r.s.cfg.Store, r.id, next); err != nil {
-		return next, err
-	}
-	if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = max(c.Round, next.Round) }); err != nil {
-		return next, err
-	}
-	r.outcomes.ledger.Begin(next)
-	return next, nil
-}
-
-// restoreRounds reopens the items of all stored rounds, and restores the rounds of pending commands.
-func (r *runner) restoreRounds(ctx context.Context) error {
-	r.retries = map[string]ledger.Round{}
-	for old, err := range ledger.Rounds(ctx, r.s.cfg.Store, r.id) {
-		if err != nil {
-			return err
-		}
-		r.outcomes.ledger.Begin(old)
-		if slices.ContainsFunc(r.rec.Commands, func(c manifest.Command) bool { return c.ID == old.Command }) {
-			r.retries[old.Command] = old
-		}
-		if old.Round > r.rec.Round {
-			if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = max(c.Round, old.Round) }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // restoreLedger rebuilds the ledger from the stored windows, rounds and outcomes.
 func (r *runner) restoreLedger(ctx context.Context) error {
@@ -54,7 +19,7 @@ func (r *runner) restoreLedger(ctx context.Context) error {
 	if err := r.countWindows(ctx); err != nil {
 		return err
 	}
-	if err := r.restoreRounds(ctx); err != nil {
+	if err := r.rounds.restore(ctx, r.outcomes.ledger); err != nil {
 		return err
 	}
 	var err error
@@ -119,6 +84,6 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 		return err
 	}
 	r.log.Warn("results are missing from storage", "items", len(missing.Items))
-	_, err = r.startRound(ctx, missing)
+	_, err = r.rounds.start(ctx, r.outcomes.ledger, missing)
 	return err
 }

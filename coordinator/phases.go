@@ -40,7 +40,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 			return err
 		}
 		canary := ledger.Round{Items: identities(canaries(first.Items, r.rec.Canary))}
-		if _, err := r.startRound(ctx, canary); err != nil {
+		if _, err := r.rounds.start(ctx, r.outcomes.ledger, canary); err != nil {
 			return err
 		}
 	}

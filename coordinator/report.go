@@ -66,7 +66,7 @@ func (s *results) report(
 func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError) error {
 	r.log.Warn("results are missing from storage", "items", len(missing))
 	repeated := slices.ContainsFunc(missing, r.outcomes.ledger.WasMissing)
-	if _, err := r.startRound(ctx, ledger.Round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
+	if _, err := r.rounds.start(ctx, r.outcomes.ledger, ledger.Round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
 		return err
 	}
 	if repeated { // before a worker that caused the loss leases the items again

@@ -29,11 +29,11 @@ func TestStoredRounds(t *testing.T) {
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
 		c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}, {ID: "2", Verb: manifest.CommandRetry}}
 	})
-	first, err := r.startRound(t.Context(), ledger.Round{Command: "1", Items: identities(all[:2])})
+	first, err := r.rounds.start(t.Context(), r.outcomes.ledger, ledger.Round{Command: "1", Items: identities(all[:2])})
 	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.outcomes.ledger.Open() != 2 {
 		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.outcomes.ledger.Open(), err)
 	}
-	if _, err := r.startRound(t.Context(), ledger.Round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.outcomes.ledger.Open() != 3 {
+	if _, err := r.rounds.start(t.Context(), r.outcomes.ledger, ledger.Round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.outcomes.ledger.Open() != 3 {
 		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.outcomes.ledger.Open(), err)
 	}
 	if !r.outcomes.ledger.WasMissing(all[2].ID) || r.outcomes.ledger.WasMissing(all[0].ID) {
@@ -45,9 +45,9 @@ func TestStoredRounds(t *testing.T) {
 		r.outcomes.ledger.Add(it.ID)
 		r.outcomes.ledger.Settle(it.ID, 0, ledger.Failed, "because")
 	}
-	must(t, r.restoreRounds(t.Context()))
-	if r.rec.Round != 2 || r.outcomes.ledger.Open() != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
-		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.outcomes.ledger.Open(), r.retries)
+	must(t, r.rounds.restore(t.Context(), r.outcomes.ledger))
+	if r.rec.Round != 2 || r.outcomes.ledger.Open() != 2 || len(r.rounds.retries) != 1 || !slices.Equal(r.rounds.retries["1"].Items, first.Items) {
+		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.outcomes.ledger.Open(), r.rounds.retries)
 	}
 	revision := func() uint64 {
 		t.Helper()
@@ -56,11 +56,11 @@ func TestStoredRounds(t *testing.T) {
 		return n
 	}
 	before := revision()
-	if err := r.restoreRounds(t.Context()); err != nil || revision() != before {
+	if err := r.rounds.restore(t.Context(), r.outcomes.ledger); err != nil || revision() != before {
 		t.Errorf("the record is written again: %v", err)
 	}
 	must(t, r.s.cfg.Store.Put(t.Context(), ledger.RoundPrefix(r.id)+"000009.json.gz", []byte("damaged")))
-	if err := r.restoreRounds(t.Context()); err == nil || !strings.Contains(err.Error(), "000009") {
+	if err := r.rounds.restore(t.Context(), r.outcomes.ledger); err == nil || !strings.Contains(err.Error(), "000009") {
 		t.Errorf("a damaged round: %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -32,7 +31,7 @@ type runner struct {
 	outcomes outcomes
 	faults   faults
 	trial    trial
-	retries  map[string]ledger.Round // rounds of pending commands, by command
+	rounds   rounds
 
 	status manifest.Status // as published last
 }
@@ -46,6 +45,7 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 		queue:    work{metrics: s.cfg.Metrics},
 		outcomes: outcomes{watcher: unwatched{}, now: s.cfg.Now, log: log, metrics: s.cfg.Metrics},
 	}
+	r.rounds.record = &r.record
 	r.starts = starts{record: &r.record, process: s.process, suspects: s.suspects}
 	r.reading = shard.Config{
 		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
