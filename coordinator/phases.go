@@ -271,7 +271,7 @@ func (r *runner) enterEnd(
 	if err := r.publishStatusOf(ctx, &ended, 0); err != nil {
 		return err
 	}
-	last := r.status
+	last := r.status.last
 	err := r.saveIf(ctx, condition, func(c *manifest.Campaign) {
 		change(c)
 		c.Finished, c.Ends, c.Last = r.s.cfg.Now().UTC(), c.Ends+1, &last

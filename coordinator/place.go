@@ -30,8 +30,9 @@ type watcher interface {
 // cluster is the place of a campaign of a Service.
 var cluster = place{
 	steps: []step{
-		(*runner).adoptStored, (*runner).storeBudget, (*runner).readStatus, (*runner).openResults, (*runner).validate, (*runner).admit,
-		(*runner).storeWanted, func(r *runner, ctx context.Context) error { return r.starts.count(ctx) },
+		(*runner).adoptStored, (*runner).storeBudget, func(r *runner, ctx context.Context) error { return r.status.read(ctx) },
+		(*runner).openResults, (*runner).validate, (*runner).admit, (*runner).storeWanted,
+		func(r *runner, ctx context.Context) error { return r.starts.count(ctx) },
 		(*runner).checkOutput, (*runner).openPrior, (*runner).openOperators, (*runner).checkSpec, (*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
 	},
 	settleListed: (*runner).settleUnread,

@@ -33,7 +33,7 @@ type runner struct {
 	trial    trial
 	rounds   rounds
 
-	status manifest.Status // as published last
+	status published
 }
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
@@ -45,7 +45,7 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 		queue:    work{metrics: s.cfg.Metrics},
 		outcomes: outcomes{watcher: unwatched{}, now: s.cfg.Now, log: log, metrics: s.cfg.Metrics},
 	}
-	r.rounds.record = &r.record
+	r.rounds.record, r.status.record = &r.record, &r.record
 	r.starts = starts{record: &r.record, process: s.process, suspects: s.suspects}
 	r.reading = shard.Config{
 		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
@@ -220,5 +220,5 @@ func (r *runner) waits(windows <-chan shardedWindow) bool {
 
 // idle reports whether the campaign waits for workers or a person, and nothing has changed since the last status.
 func (r *runner) idle() bool {
-	return r.rec.Phase != manifest.PhaseRunning && r.status.Phase == r.rec.Phase && r.status.Counts.Running == 0
+	return r.rec.Phase != manifest.PhaseRunning && r.status.last.Phase == r.rec.Phase && r.status.last.Counts.Running == 0
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -199,8 +200,8 @@ func (s *Service) restoreRecord(ctx context.Context, id string, damaged queue.Ch
 // supervise runs one campaign until it has ended. After an error, such as an outage of the store, it tries again.
 func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
 	defer func() {
-		if ctx.Err() == nil && r.rec != nil && r.status.Phase.Ended() {
-			s.gauges.end(r.status, s.cfg.Now())
+		if ctx.Err() == nil && r.rec != nil && r.status.last.Phase.Ended() {
+			s.gauges.end(r.status.last, s.cfg.Now())
 		} else {
 			s.gauges.remove(r.id)
 		}
@@ -223,7 +224,7 @@ func (s *Service) runOnce(ctx context.Context, r *runner, c *manifest.Campaign) 
 		s.health.Suspect()
 		r.log.Error("campaign was interrupted, will retry", "after", s.cfg.Restart, "reason", err)
 		if !errors.Is(err, errPhaseChanged) {
-			r.publishInterruption(ctx, err)
+			r.status.interrupt(ctx, err, cmp.Or(s.problem(), r.reader.waiting.reason()))
 		}
 		_ = retry.Sleep(ctx, s.cfg.Restart) // the caller checks its context
 	}

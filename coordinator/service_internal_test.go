@@ -80,8 +80,8 @@ func TestPublishedInterruption(t *testing.T) {
 		if tt.status != "" {
 			must(t, r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)))
 		}
-		must(t, r.readStatus(t.Context()))
-		r.publishInterruption(t.Context(), fmt.Errorf("no\n  route"))
+		must(t, r.status.read(t.Context()))
+		r.status.interrupt(t.Context(), fmt.Errorf("no\n  route"), "")
 		data, _, _ := r.s.cfg.Board.Get(t.Context(), key)
 		var s manifest.Status
 		if err := json.Unmarshal(data, &s); err != nil || s.Problem != tt.want {

@@ -88,7 +88,7 @@ func TestAttackEstimate(t *testing.T) {
 		t.Helper()
 		now = now.Add(statusInterval)
 		must(t, r.publishStatus(t.Context(), leased))
-		return r.status.Left
+		return r.status.last.Left
 	}
 	r.outcomes.progress = now
 	if left(4) != 0 {

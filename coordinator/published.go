@@ -1,0 +1,79 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// statusInterval is how often an unchanged status is published.
+const statusInterval = 5 * time.Second
+
+// published is the status of a campaign on the board.
+type published struct {
+	*record
+	last manifest.Status
+}
+
+// publish writes a status to the board if it has changed or the last one is old.
+func (r *published) publish(ctx context.Context, s manifest.Status) error {
+	if s.Counts == r.last.Counts && s.Phase == r.last.Phase && s.Workers == r.last.Workers &&
+		s.Problem == r.last.Problem && s.Warning == r.last.Warning &&
+		s.At.Sub(r.last.At) < statusInterval {
+		return nil
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := r.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+r.id, data); err != nil {
+		return fmt.Errorf("publish status: %w", err)
+	}
+	r.last = s
+	return nil
+}
+
+// read reads the status that this or another leader has published. Without one that can be read, the next is the first.
+func (r *published) read(ctx context.Context) error {
+	r.last = manifest.Status{}
+	data, _, err := r.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+r.id)
+	switch {
+	case errors.Is(err, queue.ErrNoRecord):
+		if r.rec.Last != nil {
+			r.last = *r.rec.Last
+		}
+	case err != nil:
+		return fmt.Errorf("read the last status: %w", err)
+	case json.Unmarshal(data, &r.last) != nil:
+		r.last = manifest.Status{}
+	}
+	return nil
+}
+
+// interrupt names the error that has interrupted the campaign in its last status: a damaged record, for example,
+// needs a person. A problem goes before it. It is best effort, and leaves the status of an ended campaign alone.
+func (r *published) interrupt(ctx context.Context, cause error, problem string) {
+	s := r.last
+	if s.ID == "" {
+		s = manifest.Status{ID: r.id, Phase: r.rec.Phase}
+	}
+	if s.Phase.Ended() {
+		return
+	}
+	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
+	s.Problem, s.At = cmp.Or(problem, reason), r.cfg.Now().UTC()
+	data, err := json.Marshal(s)
+	if err == nil {
+		err = r.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+r.id, data)
+	}
+	if err != nil {
+		r.log.Debug("could not publish the interruption", "reason", err)
+	}
+}
