@@ -27,7 +27,7 @@ func archiveMany(t *testing.T, dir string, n int) {
 	must(t, os.MkdirAll(index, 0o755))
 	write := func(name string) { must(t, os.WriteFile(filepath.Join(index, name), nil, 0o644)) }
 	for i := range n {
-		write(fmt.Sprintf("old%05d-12345678.000001.archived.0.finished.normal.1.%d.5.0.0.0.1700000000.1700000100.1700000200.0.0.-", i, i))
+		write(fmt.Sprintf("old%05d-12345678.000001.archived.0.finished.normal.1.%d.5.0.0.0.1700000000.1700000100.1700000200.0.0", i, i))
 	}
 	write("complete")
 }

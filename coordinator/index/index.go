@@ -82,8 +82,7 @@ func (e Entry) Key() string {
 		return key
 	}
 	n := e.Row.Counts
-	// The last part, once an owner, has no meaning: without it earlier versions do not know the campaign, and collect its results.
-	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d.%.0f.%.0f.-", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
+	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d.%.0f.%.0f", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
 		n.Items, n.Done, n.Failed, n.Dead, n.Cancelled, e.Row.Submitted.Unix(), e.Row.Finished.Unix(), e.Row.Archived.Unix(),
 		math.Ceil(e.Row.Seconds), math.Ceil(1000*e.Row.Cost-rounding))
 }
