@@ -44,8 +44,9 @@ func compareHaar(x, y *raster.Image) (float64, error) {
 	a, b := haarPlanes(x, height, width), haarPlanes(y, height, width)
 	s, t := newTable(a[0], height, width), newTable(b[0], height, width)
 	var sum, weight float64
+	powers := newDecay()
 	add := func(similarity, w float64) {
-		sum += w / (1 + math.Exp(-haarAlpha*similarity))
+		sum += w / (1 + powers.at(similarity))
 		weight += w
 	}
 	both, similarity := make([]float64, width), make([]float64, width)
@@ -90,6 +91,26 @@ func compareHaar(x, y *raster.Image) (float64, error) {
 	return min(1, logit*logit), nil
 }
 
+// decay has exp(-haarAlpha·s) at multiples of 1/decaySteps from 0 to 1.
+type decay [decaySteps + 1]float64
+
+const decaySteps = 256
+
+func newDecay() *decay {
+	var d decay
+	for k := range d {
+		d[k] = math.Exp(-haarAlpha * float64(k) / decaySteps)
+	}
+	return &d
+}
+
+// at returns exp(-haarAlpha·s) for s in [0, 1], faster than math.Exp: the series from the next smaller multiple has a relative error below 1e-13.
+func (d *decay) at(s float64) float64 {
+	k := min(int(s*decaySteps), decaySteps)
+	r := haarAlpha * (float64(k)/decaySteps - s)
+	return d[k] * (1 + r*(1+r*(1./2+r*(1./6+r*(1./24+r*(1./120))))))
+}
+
 // padding is the number of zero rows and columns that piq adds before it averages blocks.
 func padding(img *raster.Image) int { return max(img.Height%2, img.Width%2) }
 
@@ -101,8 +122,10 @@ func haarPlanes(img *raster.Image, height, width int) [][]float64 {
 		for i := range img.Height {
 			row := img.Plane(c)[i*img.Width:][:img.Width]
 			dst := planes[c][i/2*width:][:width]
-			for j := range len(row) / 2 {
-				dst[j] += 255. / 4 * (unit(row[2*j]) + unit(row[2*j+1]))
+			pairs := row
+			for j := range dst[:len(row)/2] {
+				dst[j] += 255. / 8 * (2 + float64(clip(pairs[0])) + float64(clip(pairs[1])))
+				pairs = pairs[2:]
 			}
 			if last := len(row) - 1; last%2 == 0 {
 				dst[last/2] += 255. / 4 * unit(row[last])
@@ -112,12 +135,12 @@ func haarPlanes(img *raster.Image, height, width int) [][]float64 {
 	if len(planes) == 1 {
 		return planes
 	}
-	red, green, blue := planes[0], planes[1], planes[2]
+	red, green, blue := planes[0], planes[1][:height*width], planes[2][:height*width]
 	for i, r := range red {
 		g, b := green[i], blue[i]
-		for c, w := range yiq {
-			planes[c][i] = w[0]*r + w[1]*g + w[2]*b
-		}
+		red[i] = yiq[0][0]*r + yiq[0][1]*g + yiq[0][2]*b
+		green[i] = yiq[1][0]*r + yiq[1][1]*g + yiq[1][2]*b
+		blue[i] = yiq[2][0]*r + yiq[2][1]*g + yiq[2][2]*b
 	}
 	return planes
 }
