@@ -3,10 +3,12 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +31,7 @@ type kind struct {
 	bits       int       // of the file; 0: 8
 	lost       func(x, y int) bool
 	factor     int    // of the reduction; 0: 1
-	large      bool   // of a mosaic of 512×512 pixels
+	large      bool   // of a mosaic of 256×256 pixels, in tiles of 128
 	classical  string // method of tools/classical_methods.py
 }
 
@@ -61,7 +63,7 @@ func kinds() []kind {
 		{name: "camera", task: "denoise", args: []string{"--sigma", "auto"}, sigma: 0.08, quality: 90, classical: "bm3d_best"},
 		{name: "noisy", task: "denoise", args: []string{"--sigma", "auto"}, sigma: 0.06, classical: "bm3d"},
 		{name: "shot", task: "denoise", args: []string{"--sigma", "0.01", "--photons", "60"}, sigma: 0.01, photons: 60, classical: "bm3d_best"},
-		{name: "grain", task: "denoise", args: []string{"--sigma", "0.06"}, sigma: 0.06, grain: true, classical: "bm3d_best"},
+		{name: "grain", task: "denoise", args: []string{"--sigma", "auto"}, sigma: 0.06, grain: true, classical: "bm3d_best"},
 		{name: "overexposed", task: "denoise", args: []string{"--sigma", "0.08"}, sigma: 0.08, bright: 1.4, classical: "bm3d_best"},
 		{name: "twelve-bits", task: "denoise", args: []string{"--sigma", "auto", "--measurement-range", "0,4095"}, sigma: 0.06, bits: 12, classical: "bm3d"},
 		{name: "defocus", task: "gaussian_deblur", args: deblur("--kernel", "disk:auto"), sigma: 0.02, kernel: drawfile.DrawDisk(2.2).Data, classical: "wiener"},
@@ -74,7 +76,7 @@ func kinds() []kind {
 		{name: "scratched", task: "inpaint", args: []string{"--sigma", "0.02", "--mask", "MASK"}, sigma: 0.01, lost: scratch, classical: "diffusion"},
 		{name: "small", task: "super_resolution_area", args: []string{"--param", "factor=2", "--sigma", "0.02"}, sigma: 0.02, factor: 2, classical: "bicubic"},
 		{name: "strong-jpeg", task: "jpeg", quality: 15, classical: "bm3d_best"},
-		{name: "large", task: "denoise", args: []string{"--sigma", "auto", "--tile", "auto"}, sigma: 0.08, large: true, classical: "bm3d"},
+		{name: "large", task: "denoise", args: []string{"--sigma", "auto", "--tile", "128"}, sigma: 0.08, large: true, classical: "bm3d"},
 	}
 }
 
@@ -143,12 +145,13 @@ func (k kind) scenes(t *testing.T) map[string]*raster.Image {
 	t.Helper()
 	out := map[string]*raster.Image{}
 	if k.large {
-		all := raster.New(3, 2*256, 2*256)
+		all := raster.New(3, 2*128, 2*128)
 		for i, name := range []string{"astronaut", "chelsea", "coffee", "rocket"} {
-			x := picture(t, filepath.Join("..", "..", "examples", "images", name+".png"))
+			x, err := raster.Fit(picture(t, filepath.Join("..", "..", "examples", "images", name+".png")), "resize", 128, 1)
+			must(t, err)
 			for c := range 3 {
-				for row := range 256 {
-					copy(all.Plane(c)[(i/2*256+row)*all.Width+i%2*256:], x.Plane(c)[row*256:][:256])
+				for row := range 128 {
+					copy(all.Plane(c)[(i/2*128+row)*all.Width+i%2*128:], x.Plane(c)[row*128:][:128])
 				}
 			}
 		}
@@ -197,7 +200,9 @@ func (k kind) restore(t *testing.T, kept string) {
 		return data
 	}
 	seed := uint64(0)
-	for name, x := range k.scenes(t) {
+	scenes := k.scenes(t)
+	for _, name := range slices.Sorted(maps.Keys(scenes)) { // in one order, for the seeds
+		x := scenes[name]
 		dir := filepath.Join(kept, name+"-"+k.name+"."+k.task)
 		must(t, os.MkdirAll(dir, 0o755))
 		seed++

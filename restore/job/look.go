@@ -159,7 +159,7 @@ func (l Look) Sigma(n Noisy) (float64, error) {
 	var level float64
 	if raster.IsLossy(n.Measurement) && y.Observed == nil && n.Task != operator.Demosaic {
 		level, err = noiselevel.EstimateCompressed(y)
-	} else {
+	} else if level = noiselevel.EstimateCorrelated(y); level == 0 {
 		level, _, err = noiselevel.EstimateShot(y)
 	}
 	if err != nil {

@@ -128,7 +128,7 @@ func (j *Job) estimate() float64 {
 	if err != nil {
 		return math.NaN()
 	}
-	return found
+	return max(found, noiselevel.EstimateCorrelated(j.noisy()))
 }
 
 // noisy is a stored picture for an estimate.
@@ -148,13 +148,21 @@ func (j *Job) noisy() noiselevel.Picture {
 	return y
 }
 
-// shot reports whether the level was estimated of noise that grows with the brightness.
+// correlated reports whether the level was estimated of noise that neighbouring pixels share, shot whether of noise that grows with the brightness.
+func (j *Job) correlated() bool {
+	return j.estimatedLossless() && noiselevel.EstimateCorrelated(j.noisy()) > 0
+}
+
 func (j *Job) shot() bool {
-	if !j.Item.SigmaEstimated || j.lossy || len(j.Op.Measurement) != 3 || j.Op.Own != nil {
+	if !j.estimatedLossless() {
 		return false
 	}
 	_, shot, err := noiselevel.EstimateShot(j.noisy())
 	return err == nil && shot
+}
+
+func (j *Job) estimatedLossless() bool {
+	return j.Item.SigmaEstimated && !j.lossy && len(j.Op.Measurement) == 3 && j.Op.Own == nil
 }
 
 // warnSigma compares the stated noise level with that of the picture. The estimate in a file with lossy compression has the noise and texture of its brightness.
@@ -177,6 +185,8 @@ func (j *Job) warnSigma(found float64) *item.Warning {
 		if coarse := j.coarseNoise(); coarse > hardlyAny {
 			text += fmt.Sprintf("; if you see coarse noise, as of a JPEG file that was saved as another, give --sigma %.2g, the variation of its flattest parts", coarse)
 		}
+	case j.correlated():
+		text = fmt.Sprintf("neighbouring pixels share their noise, as after demosaicing or scaling: sigma %.2g is that of its coarse part; if details go, give half as much, --sigma %.2g", sigma, sigma/2)
 	case j.shot():
 		text = fmt.Sprintf("the noise grows with the brightness, as that of light does: sigma %.2g is its mean; if it remains in bright parts, give a larger one", sigma)
 	default:

@@ -6,6 +6,8 @@ import (
 	"image"
 	"image/png"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -377,6 +379,43 @@ func TestSigmaOfJPEG(t *testing.T) {
 		must(t, u.readPicture("a", c.data))
 		if w := u.warnSigma(u.estimate()); (w != nil) != (c.want != "") || w != nil && (w.Code != item.WarnSigma || !strings.Contains(w.Text, c.want)) {
 			t.Errorf("%s: warning %+v, want %q", c.name, w, c.want)
+		}
+	}
+}
+
+// TestCorrelatedNoise: noise that neighbouring pixels share is estimated, with a warning, and compared with a stated level.
+func TestCorrelatedNoise(t *testing.T) {
+	t.Parallel()
+	const side, sigma = 64, 0.08
+	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "unseen", "dam.png"))
+	must(t, err)
+	img, err := raster.Decode(data)
+	must(t, err)
+	img, err = raster.Fit(img, "center_crop", side, 1)
+	must(t, err)
+	e := make([]float32, len(img.Pix)+side+1)
+	noise.Normal(e, noise.Key{3}, noise.Operator, 0, sigma)
+	for i := range img.Pix {
+		img.Pix[i] = min(1, max(-1, img.Pix[i]+(e[i]+e[i+1]+e[i+side]+e[i+side+1])/2))
+	}
+	data, err = raster.EncodePNG(img)
+	must(t, err)
+	tk := shaped(t, operator.Denoise, side, side)
+	tk.Problem.Y, tk.Item.SigmaEstimated = img.Pix, true
+	look := Look{Operators: operator.Builtin(), Card: &prior.Card{Channels: 3, MultipleOf: 8}}
+	tk.Item.Sigma, err = look.Sigma(Noisy{Task: operator.Denoise, Width: side, Height: side, Measurement: data})
+	must(t, err)
+	if tk.Item.Sigma < sigma || tk.Item.Sigma > 2*sigma {
+		t.Errorf("the level is %g, of noise of %g", tk.Item.Sigma, sigma)
+	}
+	if w := tk.warnSigma(tk.estimate()); w == nil || w.Code != item.WarnSigma || !strings.Contains(w.Text, "neighbouring pixels share their noise") {
+		t.Errorf("estimated: warning %+v", w)
+	}
+	tk.Item.SigmaEstimated = false
+	for stated, want := range map[float64]string{tk.Item.Sigma: "", tk.Item.Sigma / 2: "give a larger sigma", 3 * tk.Item.Sigma: "give a smaller sigma"} {
+		tk.Item.Sigma = stated
+		if w := tk.warnSigma(tk.estimate()); (w != nil) != (want != "") || w != nil && !strings.Contains(w.Text, want) {
+			t.Errorf("stated %g: warning %+v, want %q", stated, w, want)
 		}
 	}
 }

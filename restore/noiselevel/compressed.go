@@ -3,6 +3,7 @@ package noiselevel
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 )
@@ -27,10 +28,10 @@ const (
 // luma are the weights of red, green and blue in brightness, by ITU-R BT.601, as in JPEG.
 var luma = [3]float64{0.299, 0.587, 0.114}
 
-// frequencies are the coefficients of a block: the squares of the coarse ones, and those of the bands.
+// frequencies are the coefficients of a block: the squares of the coarse ones, those of the bands, and all finer ones.
 type frequencies struct {
 	coarse float64
-	bands  [bands][]float64
+	bands  [bands + 1][]float64
 }
 
 // EstimateCompressed is Estimate for a picture of a file with lossy compression, which removes noise from colours and fine details, so that Estimate finds
@@ -71,57 +72,62 @@ func EstimateCompressed(p Picture) (float64, error) {
 
 // blocks returns the frequencies of the brightness in all blocks with few clipped pixels.
 func (p Picture) blocks() (out []frequencies) {
-	var basis [block][block]float64
-	for k := range block {
-		for x := range block {
-			basis[k][x] = math.Sqrt(2./block) * math.Cos(math.Pi*float64((2*x+1)*k)/(2*block))
-		}
-		if k == 0 {
-			for x := range block {
-				basis[k][x] /= math.Sqrt2
-			}
-		}
+	weights := luma[:]
+	if p.Channels == 1 {
+		weights = []float64{1}
 	}
-	// Those of a large picture are at equal distances.
-	rows, cols, stride := p.Height/block, p.Width/block, 1
-	for ((rows+stride-1)/stride)*((cols+stride-1)/stride) > mostPatches {
-		stride++
-	}
-	for y := 0; y < rows; y += stride {
-		for x := 0; x < cols; x += stride {
-			if v, ok := p.brightness(y*block, x*block); ok {
-				out = append(out, transform(&basis, &v))
-			}
+	for y, x := range p.places() {
+		if p.clipped(y, x) <= flattest*block*block {
+			out = append(out, split(p.weighted(y, x, weights...)))
 		}
 	}
 	return out
 }
 
-// brightness returns that of a block, or false if it has too many clipped pixels.
-func (p Picture) brightness(y, x int) (out [block][block]float64, ok bool) {
-	clipped := 0
-	for i := range block {
-		for k := range block {
-			at, cut := (y+i)*p.Width+x+k, false
-			for c := range p.Channels {
-				v, weight := p.Pix[c*p.Height*p.Width+at], 1.0
-				if p.Channels > 1 {
-					weight = luma[c]
+// places yields the upper left pixels of the blocks, of a large picture at equal distances.
+func (p Picture) places() iter.Seq2[int, int] {
+	rows, cols, stride := p.Height/block, p.Width/block, 1
+	for ((rows+stride-1)/stride)*((cols+stride-1)/stride) > mostPatches {
+		stride++
+	}
+	return func(yield func(y, x int) bool) {
+		for y := 0; y < rows; y += stride {
+			for x := 0; x < cols; x += stride {
+				if !yield(y*block, x*block) {
+					return
 				}
-				out[i][k] += weight * float64(v)
-				cut = cut || v <= -1 || v >= 1
-			}
-			if cut {
-				clipped++
 			}
 		}
 	}
-	return out, float64(clipped) <= flattest*block*block
 }
 
-// transform returns the frequencies of a block.
-func transform(basis, v *[block][block]float64) (f frequencies) {
-	var half [block][block]float64 // along rows
+// clipped counts the pixels of a block with a clipped channel.
+func (p Picture) clipped(y, x int) (n float64) {
+	for i := range block * block {
+		at := (y+i/block)*p.Width + x + i%block
+		for c := range p.Channels {
+			if v := p.Pix[c*p.Height*p.Width+at]; v <= -1 || v >= 1 {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// square has the values of a block, or the coefficients of its cosine transform.
+type square [block][block]float64
+
+// weighted returns the coefficients of a weighted sum of the channels.
+func (p Picture) weighted(y, x int, weights ...float64) *square {
+	var v, half, out square // half is transformed along rows
+	for i := range block {
+		for k := range block {
+			for c, w := range weights {
+				v[i][k] += w * float64(p.Pix[(c*p.Height+y+i)*p.Width+x+k])
+			}
+		}
+	}
 	for i := range block {
 		for k := range block {
 			for x := range block {
@@ -131,18 +137,40 @@ func transform(basis, v *[block][block]float64) (f frequencies) {
 	}
 	for l := range block {
 		for k := range block {
-			band := (l + k - coarse - 1) / bandWidth
-			if l+k == 0 || l+k > coarse+bands*bandWidth {
-				continue
-			}
-			sum := 0.0
 			for y := range block {
-				sum += basis[l][y] * half[y][k]
+				out[l][k] += basis[l][y] * half[y][k]
 			}
-			if l+k <= coarse {
-				f.coarse += sum * sum
-			} else {
-				f.bands[band] = append(f.bands[band], sum)
+		}
+	}
+	return &out
+}
+
+// basis has the cosines of a block, row by row.
+var basis = func() (out square) {
+	for k := range block {
+		for x := range block {
+			out[k][x] = math.Sqrt(2./block) * math.Cos(math.Pi*float64((2*x+1)*k)/(2*block))
+		}
+		if k == 0 {
+			for x := range block {
+				out[k][x] /= math.Sqrt2
+			}
+		}
+	}
+	return out
+}()
+
+// split returns the frequencies of a block.
+func split(v *square) (f frequencies) {
+	for l := range block {
+		for k := range block {
+			switch c := v[l][k]; {
+			case l+k == 0:
+			case l+k <= coarse:
+				f.coarse += c * c
+			default:
+				band := min(bands, (l+k-coarse-1)/bandWidth)
+				f.bands[band] = append(f.bands[band], c)
 			}
 		}
 	}
