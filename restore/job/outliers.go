@@ -21,8 +21,10 @@ const (
 	stuckShare  = 0.25
 	fewestStuck = 8
 	// fewestWhole and wholeShare are the least number and share of pixels that are so in all channels.
+	// Where wholeEnds of the isolated samples that are black or white belong to such pixels, the other ones are no dead samples.
 	fewestWhole = 3
 	wholeShare  = 2e-4
+	wholeEnds   = 0.5
 	// normalMedian is the median of the absolute value of a normal deviate.
 	normalMedian = 0.6745
 	// sampled is the distance of samples from which the deviation is estimated.
@@ -31,7 +33,7 @@ const (
 
 // outliers finds the dead and hot pixels of a stored picture, and returns their places; none if they are too many to be those. A blurred picture has nothing as sharp as an
 // isolated sample. Others have such details, and of them only the isolated samples that are black or white count: those of pixels that are so in all channels, if these are a
-// few, and all, if they are many beside the other isolated samples. Where there are any, other lone samples that are black or white count, too.
+// few, and all, if they are many beside the other isolated samples and most are not of such pixels. Where there are any, other lone samples that are black or white count, too.
 func (j *Job) outliers() []bool {
 	bad := make([]bool, j.pixels())
 	found := j.samples(plane.isolated)
@@ -48,10 +50,12 @@ func (j *Job) outliers() []bool {
 			}
 		}
 		many := ends >= fewestStuck && float64(ends) >= stuckShare*float64(len(found))
-		if !many && float64(len(whole)) < max(fewestWhole, wholeShare*float64(len(bad))) {
+		pixels := float64(len(whole)) >= max(fewestWhole, wholeShare*float64(len(bad)))
+		if !many && !pixels {
 			return bad
 		}
-		found = slices.DeleteFunc(j.samples(plane.lone), func(i int) bool { return !many && !j.wholeAtEnd(i) })
+		only := pixels && float64(len(whole)*j.Op.Measurement[0]) >= wholeEnds*float64(ends) // the others have noise, or a colour
+		found = slices.DeleteFunc(j.samples(plane.lone), func(i int) bool { return (only || !many) && !j.wholeAtEnd(i) })
 	}
 	if float64(len(found)) > mostOutliers*float64(len(j.Problem.Y)) {
 		return bad

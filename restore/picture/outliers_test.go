@@ -17,7 +17,7 @@ import (
 
 // measured is a picture of a task with noise, in which a share of the pixels is dead or hot.
 type measured struct {
-	image  string
+	image  string // "": two photographs
 	task   string
 	params map[string]float64
 	side   int // of the image
@@ -103,10 +103,14 @@ func TestDeadPixels(t *testing.T) {
 		{task: operator.SuperResolution, params: map[string]float64{"factor": 2}, side: 96, sigma: 0.02},
 		{task: operator.SuperResolution, params: map[string]float64{"factor": 4}, side: 128, sigma: 0.02},
 		{task: operator.Denoise, side: 64, sigma: 0.05},
+		{image: "images/astronaut.png", task: operator.Denoise, side: 64, sigma: 0.05}, // black and white
 		{task: operator.Demosaic, side: 64, sigma: 0.05},
 	} {
 		var without, found, masked float64
 		images := []string{"images/chelsea.png", "unseen/windmill.png"}
+		if m.image != "" {
+			images = []string{m.image}
+		}
 		for _, m.image = range images {
 			var pictures []picture.Picture
 			m.dead = 0
@@ -123,7 +127,7 @@ func TestDeadPixels(t *testing.T) {
 				*[]*float64{&without, &found, &masked}[i] += psnr(t, truth, res.Image) / float64(len(images))
 			}
 		}
-		t.Logf("task=%s params=%v without_db=%.2f found_db=%.2f masked_db=%.2f", m.task, m.params, without, found, masked)
+		t.Logf("task=%s params=%v images=%v without_db=%.2f found_db=%.2f masked_db=%.2f", m.task, m.params, images, without, found, masked)
 		if min(found, masked) < without-0.5 {
 			t.Errorf("%s %v: %.2f dB with dead pixels, %.2f with their mask, %.2f without", m.task, m.params, found, masked, without)
 		}
