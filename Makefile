@@ -136,7 +136,7 @@ operate-test: test-packages build runtime ## Operate clusters of real processes:
 			/^--- FAIL/ { failed = 1 } END { print "steps=" n+0 " passed=" passed+0; exit failed || n == 0 || n != passed }'
 
 .PHONY: restore-photographs
-restore-photographs: runtime ## Degrade photographs as cameras, scans and files do, restore the files, compare with the truth and classical methods (15 minutes; PHOTOGRAPHS=--no-bm3d)
+restore-photographs: runtime ## Degrade photographs as cameras, scans and files do, restore the files, compare with the truth and classical methods (25 minutes; PHOTOGRAPHS=--no-bm3d)
 	@scripts/packages.sh photographs
 	@scripts/restore-photographs.sh $(PHOTOGRAPHS)
 

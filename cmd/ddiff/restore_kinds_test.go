@@ -265,7 +265,11 @@ func (k kind) restore(t *testing.T, kept string) {
 		if !ok {
 			continue
 		}
-		facts := map[string]any{"sigma": k.sigma, "degradation": k.name, "classical": k.classical, "said": len(said.Warnings) > 0 || said.Reason != ""}
+		level := k.sigma
+		if k.photons > 0 {
+			level = math.Sqrt(level*level + 2/k.photons)
+		}
+		facts := map[string]any{"sigma": level, "degradation": k.name, "classical": k.classical, "said": len(said.Warnings) > 0 || said.Reason != ""}
 		if said.Output != "" {
 			x := picture(t, said.Output)
 			if k.bits > 0 {
