@@ -17,8 +17,8 @@ import (
 // confirmPause is the least time between two writes of a Confirmer: people may ask for unknown campaigns as often as they like.
 const confirmPause = 100 * time.Millisecond
 
-// keyConfirm never has a record: a Confirmer deletes it. Whoever may send requests to the leader may write it.
-const keyConfirm = manifest.KeyRequestPrefix + "confirm"
+// keyConfirm never has a record: a Confirmer deletes it. Whoever may write campaigns may write it, and no id of one begins with its underscore.
+const keyConfirm = manifest.KeyCampaignPrefix + "_confirm"
 
 // Confirmer confirms that records are missing. A NATS server that is cut off from the others misses what was written since, and answers
 // reads and conditional writes with wrong conditions for some seconds. It cannot complete a write.
