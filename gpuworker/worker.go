@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -203,16 +205,22 @@ func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.L
 		tasks[i] = w.start(ctx, in, l)
 	}
 	w.leases.add(tasks) // all, because preparing takes time
-	var ready []*task
-	for _, t := range tasks {
+	var mu sync.Mutex
+	ready := map[*task]bool{}
+	err := inParallel(tasks, func(t *task) error { // a GPU solves a batch faster than one core prepares it
 		res, err := w.prepare(ctx, t)
-		if err == nil && res == nil {
-			ready = append(ready, t)
-		} else if err := w.settle(ctx, t, outcomeOf(ctx, t, err), res); err != nil {
-			return err
+		if err != nil || res != nil {
+			return w.settle(ctx, t, outcomeOf(ctx, t, err), res)
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		ready[t] = true
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	for _, tasks := range group(ready) {
+	for _, tasks := range group(slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool { return !ready[t] })) {
 		if tasks[0].preflight != nil { // must not wait for the batch on the device, which may take hours
 			if err := w.preflight(ctx, tasks); err != nil {
 				return err
