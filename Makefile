@@ -185,6 +185,11 @@ gradients-bench: test-packages runtime ## Time the gradient through a decoder be
 gpu-check: test-packages build ## Check a GPU: pictures beside the CPU's, speed, memory, signals (GPU_CHECK="--device cuda:1")
 	@$(PYTHON) tools/gpu_check.py --out docs/gpu $(GPU_CHECK)
 
+.PHONY: kernels
+kernels: ## Compile the CUDA kernels of the program to PTX, with NVIDIA's compiler library of pip; no GPU is needed
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .cache/nvrtc nvidia-cuda-nvrtc-cu12==12.1.105
+	@$(PYTHON) tools/compile_kernels.py .cache/nvrtc/nvidia/cuda_nvrtc/lib/libnvrtc.so.12
+
 .PHONY: gpu-bundle
 gpu-bundle: build ## Make bin/gpu-bundle: the program, ONNX Runtime for CUDA and scripts for a machine with a GPU and no network (minutes of compression; ARCH=80 or all, default 90)
 	@PYTHONPATH=tools $(PYTHON) -m gpu_bundle --program bin/ddiff --out bin/gpu-bundle --arch $(or $(ARCH),90)

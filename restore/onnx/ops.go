@@ -122,13 +122,11 @@ func (g *Graph) ReduceSum(a Value, axes ...int) Value {
 	return g.op("ReduceSum", map[string]any{"keepdims": 1}, a, g.Ints(axes...))
 }
 
-// Norm is the Euclidean norm over all but the first dimension, of shape [N].
+// Norm is the Euclidean norm over all but the first dimension, of shape [N]. It is made of a sum: on CUDA, ReduceL2 of sixteen images takes longer than a
+// network.
 func (g *Graph) Norm(a Value) Value {
 	flat := g.Reshape(a, a.Dims[0], a.Size()/a.Dims[0])
-	if g.opset >= 18 {
-		return g.op("ReduceL2", map[string]any{"keepdims": 0}, flat, g.Ints(1))
-	}
-	return g.op("ReduceL2", map[string]any{"keepdims": 0, "axes": []int{1}}, flat)
+	return g.Reshape(g.Sqrt(g.ReduceSum(g.Mul(flat, flat), 1)), a.Dims[0])
 }
 
 // Gather takes element index (a scalar int64 value) of the first dimension.

@@ -34,7 +34,7 @@ type Choice struct {
 // Trial is the check of a form.
 type Trial struct {
 	Form         Form    `json:"form"`
-	Milliseconds float64 `json:"ms,omitempty"`         // of an evaluation of the batch, with the copies of images and predictions
+	Milliseconds float64 `json:"ms,omitempty"`         // of an evaluation of the batch, whose images are on the device
 	Difference   float64 `json:"difference,omitempty"` // the largest one from the CPU provider in float32, as a share of the largest prediction
 	Left         string  `json:"left,omitempty"`       // why the form is not used
 
@@ -131,9 +131,7 @@ func (p *Prior) Try(ctx context.Context, rt *onnxruntime.Runtime, w Workload) (C
 		return c, ctx.Err()
 	}
 	for _, f := range Rewritings() {
-		if f != HalfNorms || w.Precision == onnxruntime.FP16 {
-			try(f)
-		}
+		try(f)
 	}
 	if rt.GPU() && best > 0 {
 		try(c.Form.WithGraph())
@@ -226,6 +224,9 @@ func (p *Prior) try(ctx context.Context, rt *onnxruntime.Runtime, w Workload, f 
 			t.Left = "calls with equal inputs predict different bits"
 			return t
 		}
+	}
+	if err := net.StayOnDevice(); err != nil {
+		return fail(err)
 	}
 	const calls, atLeast = 5, 200 * time.Millisecond
 	if t.Milliseconds, err = Milliseconds(calls, atLeast, func() error { return net.Run(ctx) }); err != nil {

@@ -20,17 +20,15 @@ type Form string
 
 // The rewritings. TimeTables and those after it read everything that depends on the time alone from tables of constants.
 const (
-	Exported      Form = "exported"   // as in the file
-	TimeTables    Form = "tables"     //
-	HalfNorms     Form = "half-norms" // in float16, normalisations too
-	ChannelsLast  Form = "nhwc"       // CUDA's operations on images [N, H, W, C]
-	ChannelsMeans Form = "nhwc-means" // the same with normalisations of means, whose sums have a fixed order
+	Exported     Form = "exported" // as in the file
+	TimeTables   Form = "tables"   //
+	ChannelsLast Form = "nhwc"     // operations of CUDA and of this program on images [N, H, W, C]
 )
 
 const graphSuffix = "+graph"
 
 // Rewritings lists the forms without a graph.
-func Rewritings() []Form { return []Form{Exported, TimeTables, HalfNorms, ChannelsLast, ChannelsMeans} }
+func Rewritings() []Form { return []Form{Exported, TimeTables, ChannelsLast} }
 
 // ParseForm parses the name of a form.
 func ParseForm(s string) (Form, error) {
@@ -74,18 +72,14 @@ func (p *Prior) InForm(rt *onnxruntime.Runtime, f Form) (*Prior, error) {
 		return known, nil
 	}
 	file := p.file
-	switch rewriting {
-	case ChannelsLast, ChannelsMeans:
-		file = file.ChannelsLast(rewriting == ChannelsMeans)
+	if rewriting == ChannelsLast {
+		file = file.ChannelsLast()
 	}
 	if rewriting != Exported {
 		var err error
 		if file, err = p.withTables(rt, file); err != nil {
 			return nil, fmt.Errorf("%w %s: %w", ErrForm, f, err)
 		}
-	}
-	if rewriting == HalfNorms {
-		file = file.HalfNorms()
 	}
 	q := &Prior{Description: p.Description, file: file, x: p.x, t: p.t, output: p.output, parts: p.parts, graph: graph}
 	q.fused = fused(file)

@@ -13,8 +13,7 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
-// openVINOTolerance is the largest difference of OpenVINO's predictions from those of the CPU provider, as a share of the largest
-// prediction. Rounding stays far below it, a rewriting that does not fit the graph far above.
+// openVINOTolerance is the largest difference of OpenVINO's predictions from those of the CPU provider, see difference. Rounding stays far below it, a rewriting that does not fit the graph far above.
 const openVINOTolerance = 5e-3
 
 // verifyLimit is the longest duration of a call of the network.
@@ -114,14 +113,15 @@ func finite(x []float32) bool {
 	return !slices.ContainsFunc(x, func(v float32) bool { return v != v || math.IsInf(float64(v), 0) })
 }
 
-// difference returns the largest difference of predictions as a share of the largest, or NaN.
+// difference returns the largest difference of predictions as a share of the largest, which counts as at least 1, as white does: float16 rounds a prediction of
+// plain grey with the digits of the image that the network gets. NaN stays NaN.
 func difference(got, want []float32) float64 {
-	var largest, most float64
+	largest, most := 1.0, 0.0
 	for i, x := range want {
 		largest = max(largest, math.Abs(float64(x)))
 		most = max(most, math.Abs(float64(x-got[i])))
 	}
-	return most / max(largest, math.SmallestNonzeroFloat32)
+	return most / largest
 }
 
 // undecided reports whether a network could not be run for want of memory or time.

@@ -68,6 +68,9 @@ func TestGraphs(t *testing.T) {
 				s := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: task, Sigma: &sigma, Steps: 60})
 				m, err := builder{newRun(t, p, op, s), precision, unrolled(onnxruntime.ProviderCUDA), false}.step(n)
 				must(t, err)
+				if bytes.Contains(m.stages[0].Model, []byte("ReduceL2")) {
+					t.Errorf("the step of %s has ReduceL2, which is slow on CUDA, see onnx.Graph.Norm", task)
+				}
 				write(fmt.Sprintf("%s_%s_b%d_%d", task, precision, n, side), m.stages[0].Model)
 			}
 		}

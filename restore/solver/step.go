@@ -117,7 +117,7 @@ func (s *Solver) newTensors(m stepModel) (err error) {
 	for _, d := range s.run.Info.Draws {
 		name := method.DrawInput(d.Name)
 		for i := range s.draws {
-			t, err := last.NewHost(inputs[name])
+			t, err := last.NewInput(inputs[name])
 			if err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (s *Solver) newTensors(m stepModel) (err error) {
 		delete(inputs, name)
 	}
 	for name, v := range inputs {
-		if s.in[name], err = last.NewHost(v); err != nil {
+		if s.in[name], err = last.NewInput(v); err != nil {
 			return err
 		}
 	}

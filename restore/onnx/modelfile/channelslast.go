@@ -1,7 +1,6 @@
 package modelfile
 
 import (
-	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -10,21 +9,22 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// contributed is the domain of ONNX Runtime's own operations, version 1.
-const contributed = "com.microsoft"
+// Domains of operations beside the standard, in version 1: those of ONNX Runtime, and those of onnxruntime/kernels.c.
+const (
+	contributed = "com.microsoft"
+	own         = "ddiff"
+)
 
 // ChannelsLast returns a model for the CUDA provider, whose convolutions read and write images [N, H, W, C] (NhwcConv), and so do the simple operations between
-// them. A group normalisation with its SiLU is one node, GroupNorm, whose sums may depend on the order of its threads. With means it is made
-// of means by channel, one multiplication and one addition, in standard operations. Other nodes stay as they are, between two transpositions.
+// them. A group normalisation with its SiLU is one node, GroupNorm, and so is the sum of two branches, AddBias: both are kernels of this program, and add the biases of the
+// convolutions before them. Other nodes stay as they are, between two transpositions.
 //
 // Weights of a normalisation that depend on the time have the shape [N, C], which GroupNorm does not read: a caller makes tables of them, see TimeValues.
-func (m *Model) ChannelsLast(means bool) *Model {
+func (m *Model) ChannelsLast() *Model {
 	f := newFuser(m, m.outline(), m.assumedFacts())
 	f.fuseAll((*affine).node, 2)
 	normal := f.result().pruned()
-	l := layout{
-		fuser: newFuser(normal, normal.outline(), f.shapes), means: means, constant: normal.Constants(), first: map[string]bool{}, last: map[string]string{},
-	}
+	l := layout{fuser: newFuser(normal, normal.outline(), f.shapes), first: map[string]bool{}, last: map[string]string{}}
 	for name := range l.consts {
 		l.first[name] = true
 	}
@@ -39,10 +39,68 @@ func (m *Model) ChannelsLast(means bool) *Model {
 	}
 	l.graph.Node = l.nodes
 	out := m.withGraph(l.graph)
-	if !slices.ContainsFunc(out.proto.OpsetImport, func(o *onnxpb.OperatorSetIdProto) bool { return o.Domain == contributed }) {
-		out.proto.OpsetImport = append(slices.Clone(out.proto.OpsetImport), &onnxpb.OperatorSetIdProto{Domain: contributed, Version: 1})
+	out.proto.OpsetImport = slices.Clone(out.proto.OpsetImport)
+	for _, domain := range []string{contributed, own} {
+		if !slices.ContainsFunc(out.proto.OpsetImport, func(o *onnxpb.OperatorSetIdProto) bool { return o.Domain == domain }) {
+			out.proto.OpsetImport = append(out.proto.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: domain, Version: 1})
+		}
 	}
-	return out
+	return out.withoutBiases()
+}
+
+// withoutBiases moves the biases of convolutions into the only node that reads one, if that is a GroupNorm or a sum of two images: each would be a kernel that reads
+// and writes the image.
+func (m *Model) withoutBiases() *Model {
+	f := newFuser(m, m.outline(), nil)
+	bias := func(image string) (conv *onnxpb.NodeProto, values []float32) {
+		conv = f.producers[image]
+		if conv == nil || conv.OpType != "NhwcConv" || len(conv.Input) < 3 || len(f.consumers[image]) != 1 {
+			return nil, nil
+		}
+		return conv, f.floats(conv.Input[2])
+	}
+	dropped := map[*onnxpb.NodeProto]bool{} // convolutions without their bias
+	var nodes []*onnxpb.NodeProto
+	for _, n := range m.proto.Graph.Node {
+		if norm := n.Domain == own && n.OpType == "GroupNorm"; norm || n.OpType == "Add" && f.image[n.Input[0]] && f.image[n.Input[1]] {
+			var total []float32
+			images := n.Input
+			if norm {
+				images = n.Input[:1]
+			}
+			for _, name := range images {
+				conv, values := bias(name)
+				if values == nil || total != nil && len(total) != len(values) {
+					continue
+				}
+				if total == nil {
+					total = make([]float32, len(values))
+				}
+				for c, v := range values {
+					total[c] += v
+				}
+				dropped[conv] = true
+			}
+			if total != nil {
+				c := proto.CloneOf(n)
+				a := affine{f: f, prefix: n.Output[0] + "/"}
+				c.Input = append(c.Input, a.floats("bias", total, len(total)))
+				if !norm {
+					c.OpType, c.Domain = "AddBias", own
+				}
+				n = c
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	for i, n := range nodes {
+		if dropped[n] {
+			nodes[i] = proto.CloneOf(n)
+			nodes[i].Input = nodes[i].Input[:2]
+		}
+	}
+	f.graph.Node = nodes
+	return m.withGraph(f.graph)
 }
 
 // node returns a normalisation of images as one node, with the SiLU behind it.
@@ -63,20 +121,18 @@ func (a *affine) node(x, out string, epsilon float32) []*onnxpb.NodeProto {
 		gamma, beta = a.op("Mul", "scaled", gamma, scale), a.op("Add", "shifted", a.op("Mul", "rescaled", beta, scale), shift)
 	}
 	a.nodes = append(a.nodes, &onnxpb.NodeProto{
-		OpType: "GroupNorm", Domain: contributed, Input: []string{x, gamma, beta}, Output: []string{out},
-		Attribute: infer.EncodeAttributes(map[string]any{"groups": a.groups, "epsilon": epsilon, "activation": activation, "channels_last": 1}),
+		OpType: "GroupNorm", Domain: own, Input: []string{x, gamma, beta}, Output: []string{out, a.prefix + "moments"},
+		Attribute: infer.EncodeAttributes(map[string]any{"groups": a.groups, "epsilon": epsilon, "activation": activation}),
 	})
 	return a.nodes
 }
 
 // layout rewrites a model node by node. An image exists with channels first under its own name, with channels last under another, or both.
 type layout struct {
-	*fuser   // its shapes are those of the source, whose names stay
-	means    bool
-	constant map[string]bool
-	first    map[string]bool
-	last     map[string]string
-	nodes    []*onnxpb.NodeProto
+	*fuser // its shapes are those of the source, whose names stay
+	first  map[string]bool
+	last   map[string]string
+	nodes  []*onnxpb.NodeProto
 }
 
 var (
@@ -130,7 +186,7 @@ func (l *layout) node(n *onnxpb.NodeProto) {
 	c := proto.CloneOf(n)
 	var inputs []string // those with channels last
 	switch {
-	case n.Domain == contributed && n.OpType == "GroupNorm", l.widens(n):
+	case n.Domain == own, l.widens(n):
 		inputs = n.Input[:1]
 	case len(n.Output) != 1 || !l.follows(n):
 	case layoutUnary[n.OpType]:
@@ -161,13 +217,9 @@ func (l *layout) node(n *onnxpb.NodeProto) {
 	}
 	out := n.Output[0]
 	l.last[out] = out + "/last"
-	c.Output = []string{l.last[out]}
-	switch {
-	case n.OpType == "Conv":
+	c.Output[0] = l.last[out]
+	if n.OpType == "Conv" {
 		c.OpType, c.Domain, c.Input[1] = "NhwcConv", contributed, l.weights(n.Input[1])
-	case n.OpType == "GroupNorm" && l.means:
-		l.nodes = append(l.nodes, l.meansOf(c)...)
-		return
 	}
 	l.add(c)
 }
@@ -247,28 +299,4 @@ func moved[T any](x []T) []T {
 		out[i] = x[from]
 	}
 	return out
-}
-
-// meansOf returns a GroupNorm in standard operations.
-func (l *layout) meansOf(n *onnxpb.NodeProto) []*onnxpb.NodeProto {
-	attrs := infer.DecodeAttributes(n.Attribute)
-	epsilon, _ := attrs["epsilon"].(float32)
-	a := affine{f: l.fuser, prefix: fmt.Sprintf("means_%d_", l.count), groups: attrs["groups"].(int)}
-	l.count++
-	groups := a.ints("to_groups", 0, a.groups, -1)
-	mean, square := a.moments(n.Input[0], groups, 1, 2)
-	rows := a.ints("rows", 0, a.groups, -1)
-	if l.constant[n.Input[1]] && l.constant[n.Input[2]] {
-		rows = a.ints("row", 1, a.groups, -1)
-	}
-	slope, offset := a.line(mean, square, a.op("Reshape", "gammas", n.Input[1], rows), a.op("Reshape", "betas", n.Input[2], rows), epsilon)
-	channels := a.ints("to_channels", 0, 1, 1, -1)
-	y := a.op("Mul", "y", n.Input[0], a.op("Reshape", "slopes", slope, channels))
-	if attrs["activation"] == 0 {
-		a.add("Add", n.Output[0], []string{y, a.op("Reshape", "offsets", offset, channels)})
-	} else {
-		h := a.op("Add", "h", y, a.op("Reshape", "offsets", offset, channels))
-		a.add("Mul", n.Output[0], []string{h, a.op("Sigmoid", "sigmoid", h)})
-	}
-	return a.nodes
 }

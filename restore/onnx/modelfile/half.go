@@ -15,10 +15,10 @@ import (
 var (
 	halfHeavy = words("Conv ConvTranspose Gemm MatMul NhwcConv")
 	halfLight = words(`Add Sub Mul Div Clip Sigmoid Tanh Relu LeakyRelu Gelu HardSigmoid Reshape Flatten Squeeze Unsqueeze Transpose
-		Expand Slice Split Concat Pad Tile Identity Dropout DepthToSpace SpaceToDepth Resize AveragePool MaxPool GroupNorm`)
+		Expand Slice Split Concat Pad Tile Identity Dropout DepthToSpace SpaceToDepth Resize AveragePool MaxPool GroupNorm AddBias`)
 	halfAfter = words("InstanceNormalization GroupNormalization")
-	// Other inputs of halfFirst stay in float32: scales, weights of a normalisation whose statistics are float32.
-	halfFirst = words("Resize GroupNorm")
+	// halfFirst are the first inputs of an operation, of which the others stay in float32: scales, weights of a normalisation whose statistics are float32.
+	halfFirst = map[string]int{"Resize": 1, "GroupNorm": 1, "AddBias": 2}
 )
 
 // largestHalf is the largest finite float16.
@@ -56,9 +56,6 @@ func (m *Model) makeHalf() *Model {
 	return &Model{proto: out}
 }
 
-// HalfNorms returns the model whose Half computes instance normalisations in float16, for a provider with statistics in float32.
-func (m *Model) HalfNorms() *Model { return &Model{proto: m.proto, halfNorms: true} }
-
 // halfRewriter rewrites a model node by node. A float value exists in float32 under its own name, in float16 under
 // another, or both.
 type halfRewriter struct {
@@ -77,7 +74,7 @@ func (h *halfRewriter) node(n *onnxpb.NodeProto) {
 	c := proto.CloneOf(n)
 	half := h.computesInHalf(n)
 	for i, name := range c.Input {
-		if h.float(name) && (i == 0 || !halfFirst[n.OpType]) {
+		if first := halfFirst[n.OpType]; h.float(name) && (i < first || first == 0) {
 			t := infer.Float
 			if half {
 				t = infer.Float16
@@ -92,7 +89,7 @@ func (h *halfRewriter) node(n *onnxpb.NodeProto) {
 	}
 	for i, name := range c.Output {
 		h.types[name] = h.outputType(n, i)
-		if half && name != "" {
+		if half && name != "" && (i == 0 || n.OpType == "Split") {
 			c.Output[i] = name + "/half"
 			h.half[name] = c.Output[i]
 		} else {
@@ -107,8 +104,8 @@ func (h *halfRewriter) node(n *onnxpb.NodeProto) {
 
 // computesInHalf reports whether a node computes in float16.
 func (h *halfRewriter) computesInHalf(n *onnxpb.NodeProto) bool {
-	if n.Domain != "" && n.Domain != contributed || len(n.Output) == 0 || !h.image[n.Output[0]] ||
-		len(n.Input) == 0 || !h.float(n.Input[0]) || len(n.Output) > 1 && n.OpType != "Split" {
+	if n.Domain != "" && n.Domain != contributed && n.Domain != own || len(n.Output) == 0 || !h.image[n.Output[0]] ||
+		len(n.Input) == 0 || !h.float(n.Input[0]) || len(n.Output) > 1 && n.OpType != "Split" && n.Domain == "" {
 		return false
 	}
 	follows, weighted := false, n.OpType != "MatMul"
@@ -121,7 +118,7 @@ func (h *halfRewriter) computesInHalf(n *onnxpb.NodeProto) bool {
 			}
 		}
 	}
-	return halfHeavy[n.OpType] && weighted || (halfLight[n.OpType] || h.model.halfNorms && n.OpType == "InstanceNormalization") && follows
+	return halfHeavy[n.OpType] && weighted || halfLight[n.OpType] && follows
 }
 
 // cast returns the name of a value in a precision, and adds the conversion if needed.

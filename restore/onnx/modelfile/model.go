@@ -21,7 +21,6 @@ type Model struct {
 	halfOnce sync.Once // streams compile beside each other
 	half     *Model    // the result of Half
 
-	halfNorms bool // see HalfNorms
 }
 
 // ReadModel parses a model file. All errors wrap ErrModel.

@@ -67,9 +67,8 @@ func (m *Model) WithTables(tables map[string]Table) (*Model, error) {
 	if time.DType != infer.Int64 {
 		index = a.add("Cast", "table_times", []string{index}, infer.EncodeAttributes(map[string]any{"to": int(infer.Int64)})...)
 	}
-	// A value by channel has the shape [C], others one row that broadcasts over the batch, or a row for each image.
-	zero := a.constant("zero", infer.Int64, infer.IntBytes([]int{0}))
-	indices := map[string]string{"/vector": a.op("Gather", "scalar", index, zero), "/row": a.op("Gather", "first", index, a.ints("zeros", 0)), "/rows": index}
+	// A value is one row that broadcasts over the batch, or a row for each image. GroupNorm reads the tables itself.
+	indices := map[string]string{"/row": a.op("Gather", "first", index, a.ints("zeros", 0)), "/rows": index}
 	for name, t := range tables {
 		if len(t.Dims) == 0 || infer.Size(t.Dims) != len(t.Data) {
 			return nil, fmt.Errorf("table of %s: %w: %d values for the shape %v", name, ErrModel, len(t.Data), t.Dims)
@@ -83,23 +82,28 @@ func (m *Model) WithTables(tables map[string]Table) (*Model, error) {
 			if !ok || len(n.Output) == 0 || !f.image[n.Output[0]] {
 				continue
 			}
+			if !made[name] {
+				a.f.graph.Initializer = append(a.f.graph.Initializer, &onnxpb.TensorProto{
+					Name: name + "/table", DataType: int32(infer.Float), Dims: infer.Int64s(t.Dims), RawData: infer.FloatBytes(t.Data),
+				})
+				made[name] = true
+			}
+			if n.Domain == own {
+				c.Input[i] = name + "/table"
+				if c.Input = append(c.Input, "", "")[:5]; c.Input[4] == "" {
+					c.Input[4] = index
+				}
+				continue
+			}
 			shape := "/rows"
-			switch {
-			case n.Domain == contributed && n.OpType == "GroupNorm":
-				shape = "/vector"
-			case layoutBinary[n.OpType]:
+			if layoutBinary[n.OpType] {
 				shape = "/row"
 			}
 			c.Input[i] = name + shape
 			if made[name+shape] {
 				continue
 			}
-			if !made[name] {
-				a.f.graph.Initializer = append(a.f.graph.Initializer, &onnxpb.TensorProto{
-					Name: name + "/table", DataType: int32(infer.Float), Dims: infer.Int64s(t.Dims), RawData: infer.FloatBytes(t.Data),
-				})
-			}
-			made[name], made[name+shape] = true, true
+			made[name+shape] = true
 			a.op("Gather", "", name+"/table", indices[shape])
 			a.nodes[len(a.nodes)-1].Output[0] = name + shape
 		}

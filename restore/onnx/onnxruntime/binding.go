@@ -1,11 +1,13 @@
 package onnxruntime
 
 /*
-#cgo linux LDFLAGS: -ldl
+#cgo linux LDFLAGS: -ldl -lm
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kernels.h"
 
 // The functions of ONNX Runtime's C interface that onnxruntime_go does not wrap, by their places in the table OrtApi. The table only grows: a
 // place is the same in all versions of the library.
@@ -107,6 +109,8 @@ static char *ddiff_tensor(void *allocator, const int64_t *dims, size_t rank, int
 	return failure(status);
 }
 
+static char *ddiff_operations(void *options, const char *ptx) { return ddiff_register(api, options, ptx); }
+
 static void ddiff_release_binding(void *binding) { release(ReleaseIoBinding, binding); }
 static void ddiff_release_allocator(void *allocator) { release(ReleaseAllocator, allocator); }
 static void ddiff_release_value(void *value) { release(ReleaseValue, value); }
@@ -115,11 +119,14 @@ import "C"
 
 import (
 	"context"
+	_ "embed" // for the kernels
 	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
 	"unsafe"
+
+	ort "github.com/yalue/onnxruntime_go"
 
 	"ddiff/restore/onnx"
 )
@@ -129,6 +136,17 @@ func loadInterface(path string) error {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	return failed(C.ddiff_load(name))
+}
+
+// kernels are those of kernels.cu in PTX, which ends with a zero byte.
+var kernels = C.CString(ptx)
+
+//go:embed kernels.ptx
+var ptx string
+
+// addOperations adds the domain "ddiff" to the options of a session, see kernels.c.
+func addOperations(opts *ort.SessionOptions) error {
+	return failed(C.ddiff_operations(handle(opts, "o"), kernels))
 }
 
 // failed returns the error of a call, and frees its message.
@@ -216,8 +234,15 @@ func (b *Binding) outputMemory(i int) func(t *Tensor) error {
 	}
 }
 
-// NewHost makes a tensor in the host's memory from which copies to the device are fast, of zeros. Close closes the tensor.
+// NewHost makes a tensor in the host's memory, of zeros. Close closes the tensor.
 func (b *Binding) NewHost(v onnx.Value) (*Tensor, error) {
+	return b.newTensor(v, func(t *Tensor) error {
+		return failed(C.ddiff_cpu_memory(b.ort, &t.allocator)) //nolint:gocritic // code of cgo
+	})
+}
+
+// NewInput is NewHost for an input: copies to the device are fast. It cannot be an output.
+func (b *Binding) NewInput(v onnx.Value) (*Tensor, error) {
 	return b.newTensor(v, func(t *Tensor) error {
 		if b.session.device.NVIDIA() && failed(C.ddiff_pinned_memory(b.ort, C.int(b.session.device.Index), &t.allocator)) == nil { //nolint:gocritic // code of cgo
 			return nil

@@ -107,6 +107,7 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 		func() error { return opts.SetIntraOpNumThreads(t.threads) },
 		func() error { return opts.SetInterOpNumThreads(1) },
 		func() error { return r.appendProvider(opts, t, model) },
+		func() error { return addOperations(opts) },
 		// Failures are returned as errors; do not print them too.
 		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
 	}

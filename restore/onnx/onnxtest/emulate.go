@@ -12,8 +12,9 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Emulate returns a model whose nodes NhwcConv and GroupNorm, for which the CPU has no kernels, are standard operations.
-func Emulate(tb testing.TB, m *modelfile.Model) *modelfile.Model {
+// Emulate returns a model whose nodes NhwcConv, GroupNorm and AddBias, of which the CPU has no kernels in float16, are standard operations,
+// but for those named.
+func Emulate(tb testing.TB, m *modelfile.Model, but ...string) *modelfile.Model {
 	tb.Helper()
 	p := proto.CloneOf(m.Proto())
 	nodes := p.Graph.Node
@@ -31,7 +32,11 @@ func Emulate(tb testing.TB, m *modelfile.Model) *modelfile.Model {
 		ints := func(s string, v ...int) string { return constant(s, infer.Int64, infer.IntBytes(v), len(v)) }
 		floats := func(s string, v ...float32) string { return constant(s, infer.Float, infer.FloatBytes(v), len(v)) }
 		first, last := map[string]any{"perm": []int{0, 3, 1, 2}}, map[string]any{"perm": []int{0, 2, 3, 1}}
-		switch n.OpType {
+		op := n.OpType
+		if slices.Contains(but, op) {
+			op = ""
+		}
+		switch op {
 		case "NhwcConv":
 			c := proto.CloneOf(n)
 			c.OpType, c.Domain, c.Output = "Conv", "", []string{name("y")}
@@ -43,16 +48,28 @@ func Emulate(tb testing.TB, m *modelfile.Model) *modelfile.Model {
 			groups := attrs["groups"].(int)
 			shape := add("Shape", name("shape"), nil, add("Transpose", name("x"), first, n.Input[0]))
 			ones := floats("ones", slices.Repeat([]float32{1}, groups)...)
-			x := add("InstanceNormalization", name("normal"), map[string]any{"epsilon": attrs["epsilon"]},
-				add("Reshape", name("grouped"), nil, add("Cast", name("wide"), map[string]any{"to": int(infer.Float)}, name("x")), ints("groups", 0, groups, -1)), ones, floats("zeros", make([]float32, groups)...))
+			wide := add("Cast", name("wide"), map[string]any{"to": int(infer.Float)}, name("x"))
+			if len(n.Input) > 3 && n.Input[3] != "" {
+				wide = add("Add", name("biased"), nil, wide, add("Reshape", name("bias"), nil, n.Input[3], ints("by_row", 1, -1, 1, 1)))
+			}
+			x := add("InstanceNormalization", name("normal"), map[string]any{"epsilon": attrs["epsilon"]}, add("Reshape", name("grouped"), nil, wide, ints("groups", 0, groups, -1)), ones, floats("zeros", make([]float32, groups)...))
 			y := add("Transpose", name("y"), last, add("Reshape", name("whole"), nil, x, shape))
-			gamma, beta := add("Reshape", name("gamma"), nil, n.Input[1], ints("by_channel", 1, 1, 1, -1)), add("Reshape", name("beta"), nil, n.Input[2], name("by_channel"))
+			weights := func(k int) string {
+				row := n.Input[k]
+				if len(n.Input) > 4 {
+					row = add("Gather", name(fmt.Sprint("row", k)), nil, row, add("Gather", name(fmt.Sprint("time", k)), nil, n.Input[4], ints(fmt.Sprint("first", k), 0)))
+				}
+				return add("Reshape", name(fmt.Sprint("weights", k)), nil, row, ints(fmt.Sprint("by_channel", k), 1, 1, 1, -1))
+			}
+			gamma, beta := weights(1), weights(2)
 			y = add("Add", name("line"), nil, add("Mul", name("scaled"), nil, y, gamma), beta)
 			if attrs["activation"] == 1 {
 				y = add("Mul", name("silu"), nil, y, add("Sigmoid", name("sigmoid"), nil, y))
 			}
 			// In float16 the node has the type of its input.
 			add("CastLike", n.Output[0], nil, y, n.Input[0])
+		case "AddBias":
+			add("Add", n.Output[0], nil, add("Add", name("sum"), nil, n.Input[0], n.Input[1]), add("CastLike", name("bias"), nil, n.Input[2], n.Input[0]))
 		default:
 			p.Graph.Node = append(p.Graph.Node, n)
 		}
