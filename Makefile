@@ -250,6 +250,10 @@ prior-report: build runtime ## Compare the bundled prior with BM3D, and others (
 	@scripts/packages.sh report
 	@scripts/prior-report.sh $(PRIOR_REPORT)
 
+.PHONY: prior-bundle
+prior-bundle: ## Write what a machine with a GPU and no network needs to train the larger prior to bin/prior-bundle (PRIOR_BUNDLE=DIR)
+	@scripts/prior-bundle.sh $(PRIOR_BUNDLE)
+
 .PHONY: latent-bundle
 latent-bundle: ## Write a latent prior around the bundled one to bin/latent (LATENT_BUNDLE="--levels 1 --step 0.05 DIR")
 	@go run ./internal/latentbundle $(or $(LATENT_BUNDLE),bin/latent)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import csv
-import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,7 +16,6 @@ import torch
 import torch.distributed as distributed
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
 
 from ddiff_torch.onnx_prior import UNet
 from ddiff_torch.schedule import alpha_bar
@@ -56,6 +55,7 @@ class Config:
     decay: float = 0.01
     share_every: int = 8  # iterations between averages of the processes' weights
     clip: float = 1.0
+    average: float = 0.999  # decay of the average of the weights, which is the result
     low_share: float = 0.6  # share of the samples with log s uniform in `low`, s = noise / signal
     low: tuple[float, float] = (0.05, 1.2)
     half: bool = True  # convolutions in bfloat16
@@ -67,8 +67,13 @@ class Config:
         return net
 
 
-# The configurations by size of the network.
-SIZES = {"small": Config(), "base": Config(widths=(96, 128, 256), batch=64, side=128, late_from=1.0, low=(0.02, 1.5))}
+# The configurations by size of the network; tiny is for a trial of the whole way in a minute of a CPU.
+SIZES = {
+    "tiny": Config(widths=(16, 16, 32), depth=1, middle=1, embedding=32, frequencies=8, batch=8, side=32, late_from=1.0),
+    "small": Config(),
+    "base": Config(widths=(96, 128, 256)),
+}
+GPU = {"batch": 64, "side": 128, "late_from": 1.0, "low": (0.02, 1.5)}  # other settings on a GPU
 
 
 class _Norm(nn.GroupNorm):
@@ -78,41 +83,27 @@ class _Norm(nn.GroupNorm):
         return F.group_norm(x.float(), self.num_groups, self.weight, self.bias, self.eps).to(x.dtype)
 
 
-class Batches(Dataset):
-    """The batches of one process by iteration: all draws depend on (seed, iteration, rank) only, so that a resumed run equals an undisturbed one."""
+class Times:
+    """Draws time indices: uniform in t or in log s, s = noise / signal, both stratified over the batch."""
 
-    def __init__(self, config: Config, pool: Pool, rank: int, count: int, side: int) -> None:
-        self.config, self.pool, self.rank, self.count, self.side = config, pool, rank, count, side
+    def __init__(self, config: Config) -> None:
+        self.config = config
         alphas = np.asarray(alpha_bar(), dtype=np.float64)
         self.levels = np.sqrt((1 - alphas) / alphas)
 
-    def __getitem__(self, iteration: int) -> tuple[Tensor, Tensor, int]:
-        """Clean crops [count, 3, side, side], time indices [count], and the seed of the noise, which the device draws."""
-        rng = np.random.default_rng([self.config.seed, 2, iteration, self.rank])
-        x0 = self.pool.batch(rng, self.count, self.side)
-        return torch.from_numpy(x0), torch.from_numpy(self.times(rng, self.count)), int(rng.integers(2**62))
-
-    def times(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Time indices of a batch: uniform in t or in log s, both stratified over the batch."""
+    def draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
         low = rng.permutation(count) < round(count * self.config.low_share)
         u = (rng.permutation(count) + rng.random(count)) / count
         a, b = np.log(self.config.low)
         by_level = np.searchsorted(self.levels, np.exp(a + (b - a) * u)).clip(0, 999)
         return np.where(low, by_level, np.floor(u * 1000).astype(np.int64).clip(0, 999))
 
-    def start(self, first: int, workers: int) -> Iterator[tuple[Tensor, Tensor, int]]:
-        """The batches from iteration `first` on, without end; `workers` processes draw them ahead, none with 0."""
-        return iter(DataLoader(self, batch_size=None, sampler=itertools.count(first), num_workers=workers, pin_memory=workers > 0))
-
 
 class Trainer:
-    """Owns the network, the optimisers and the counters of iterations and seconds.
+    """Owns the network, its average, the optimisers and the counters of iterations and seconds."""
 
-    On another device than the CPU the network is compiled, and `workers` processes draw the batches.
-    """
-
-    def __init__(self, config: Config, pool: Pool, rank: int = 0, processes: int = 1, device: str = "cpu", workers: int = 0) -> None:
-        self.config, self.pool, self.device, self.workers = config, pool, device, workers
+    def __init__(self, config: Config, rank: int = 0, processes: int = 1, device: str = "cpu") -> None:
+        self.config, self.device = config, device
         self.rank, self.processes = rank, processes
         torch.manual_seed(config.seed)
         self.net = config.network().to(device, memory_format=torch.channels_last)
@@ -123,6 +114,7 @@ class Trainer:
         for m in self.net.modules():
             if isinstance(m, nn.GroupNorm):
                 m.__class__ = _Norm
+        self.average = copy.deepcopy(self.net).requires_grad_(False)
         kernels = [p for p in self.net.parameters() if p.ndim == 4]
         others = [p for p in self.net.parameters() if p.ndim != 4]
         self.optimisers = [
@@ -131,38 +123,63 @@ class Trainer:
         ]
         self.iteration, self.elapsed = 0, 0.0
         self.alpha_bar = torch.from_numpy(np.asarray(alpha_bar(), dtype=np.float32)).to(device)
-        self.rest = self.net.rest if device == "cpu" else torch.compile(self.net.rest)
+        self.times, self.noise = Times(config), torch.Generator(device)
+        self.rest = self.net.rest
         torch.backends.cudnn.benchmark = True
-        self.batches, self.shape, self.noise = None, None, torch.Generator(device)
 
-    def draw(self, progress: float) -> tuple[Tensor, Tensor, Tensor]:
-        """Clean crops, noise and time indices of this iteration, on the device."""
-        c = self.config
-        shape = (c.batch, c.side) if progress < c.late_from else (c.late_batch, c.late_side)
-        if shape != self.shape:
-            self.shape, self.batches = shape, Batches(c, self.pool, self.rank, *shape).start(self.iteration, self.workers)
-        crops, index, seed = next(self.batches)
-        x0 = crops.to(self.device, non_blocking=True)
-        eps = torch.randn(x0.shape, device=self.device, generator=self.noise.manual_seed(seed))
-        return x0, eps, index.to(self.device, non_blocking=True)
+    def begin(self, network: UNet) -> None:
+        """Begins with the weights of another network."""
+        for net in (self.net, self.average):
+            net.load_state_dict(network.state_dict())
 
-    def step(self, progress: float) -> tuple[Tensor, Tensor, float]:
-        """Runs one iteration at progress 0..1 of the schedule; returns loss, loss below t = 200 (NaN without such a sample), learning rate."""
+    def compile(self) -> None:
+        """Compiles the network for the first shape of the crops. If that fails, it says so, and training goes on without."""
         c = self.config
-        x0, eps, index = self.draw(progress)
+        try:
+            self.rest = torch.compile(self.net.rest, dynamic=False)
+            x0 = torch.zeros(c.batch, 3, c.side, c.side, device=self.device)
+            self.losses(x0, torch.ones_like(x0), torch.zeros(c.batch, dtype=torch.int64, device=self.device)).mean().backward()
+            if self.device != "cpu":
+                torch.cuda.synchronize()
+        except Exception as err:  # the compiler has no error class of its own
+            print(f"train: the network is not compiled, training is slower: {type(err).__name__}: {err}"[:1000], flush=True)
+            self.rest = self.net.rest
+        self.net.zero_grad(set_to_none=True)
+
+    def draw(self, pool: Pool, progress: float) -> tuple[Tensor, Tensor, Tensor]:
+        """Clean crops, noise and time indices of this iteration, on the device.
+
+        All draws depend on (seed, iteration, rank) only, so that a resumed run equals an undisturbed one.
+        """
+        c = self.config
+        count, side = (c.batch, c.side) if progress < c.late_from else (c.late_batch, c.late_side)
+        rng = np.random.default_rng([c.seed, 2, self.iteration, self.rank])
+        x0 = pool.batch(rng, count, side)
+        index = torch.from_numpy(self.times.draw(rng, count)).to(self.device)
+        eps = torch.randn(x0.shape, device=self.device, generator=self.noise.manual_seed(int(rng.integers(2**62))))
+        return x0, eps, index
+
+    def losses(self, x0: Tensor, eps: Tensor, index: Tensor) -> Tensor:
+        """The loss of each crop."""
         ab = self.alpha_bar[index][:, None, None, None]
         x = ab.sqrt() * x0 + (1 - ab).sqrt() * eps
         with torch.no_grad():
             of_eps, z = self.net.wiener(x, index)
             left = self.net.wiener.left[index][:, None, None, None]
             wanted = (eps - of_eps) / left
+        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.config.half):
+            out = self.rest(torch.cat([x, z], dim=1).contiguous(), index)  # one layout, or it is compiled twice
+        return (left * (out.float() - wanted).square()).mean(dim=(1, 2, 3))
+
+    def step(self, pool: Pool, progress: float) -> tuple[Tensor, Tensor, float]:
+        """Runs one iteration at progress 0..1 of the schedule; returns loss, loss below t = 200 (NaN without such a sample), learning rate."""
+        c = self.config
+        x0, eps, index = self.draw(pool, progress)
         falling = min(max(progress - c.decay_from, 0) / (1 - c.decay_from), 1)
         rate = c.rate * min(1, (self.iteration + 1) / c.warmup) * 0.5 * (1 + math.cos(math.pi * falling))
         for group in [g for o in self.optimisers for g in o.param_groups]:
             group["lr"] = rate
-        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=c.half):
-            out = self.rest(torch.cat([x, z], dim=1), index)
-        each = (left * (out.float() - wanted).square()).mean(dim=(1, 2, 3))
+        each = self.losses(x0, eps, index)
         loss = each.mean()
         self.net.zero_grad(set_to_none=True)
         loss.backward()
@@ -172,8 +189,17 @@ class Trainer:
         self.iteration += 1
         if self.iteration % c.share_every == 0:
             self._share_weights()
+        self._average()
         few = index < 200
         return loss.detach(), (each.detach() * few).sum() / few.sum(), rate
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        """Moves the average towards the weights; the first iterations count less."""
+        decay = min(self.config.average, (1 + self.iteration) / (10 + self.iteration))
+        average, weights = list(self.average.parameters()), list(self.net.parameters())
+        torch._foreach_mul_(average, decay)  # PyTorch 1.13 has no _foreach_lerp_
+        torch._foreach_add_(average, weights, alpha=1 - decay)
 
     @torch.no_grad()
     def _share_weights(self) -> None:
@@ -199,15 +225,16 @@ class Trainer:
         return float(value)
 
     def save(self, path: Path) -> None:
-        """Writes the checkpoint atomically."""
-        torch.save(
-            {
-                "config": asdict(self.config), "iteration": self.iteration, "elapsed": self.elapsed,
-                "net": self.net.state_dict(),
-                "optimisers": [o.state_dict() for o in self.optimisers],
-            },
-            f"{path}.tmp",
-        )  # fmt: skip
+        """Writes the checkpoint; an end at any moment leaves the one before or this one, whole."""
+        state = {
+            "config": asdict(self.config), "iteration": self.iteration, "elapsed": self.elapsed,
+            "net": self.net.state_dict(), "average": self.average.state_dict(),
+            "optimisers": [o.state_dict() for o in self.optimisers],
+        }  # fmt: skip
+        with open(f"{path}.tmp", "wb") as f:
+            torch.save(state, f)
+            f.flush()
+            os.fsync(f.fileno())
         os.replace(f"{path}.tmp", path)
 
     def restore(self, path: Path) -> None:
@@ -216,14 +243,15 @@ class Trainer:
         if state["config"] != asdict(self.config):
             raise ValueError(f"train: {path} was written with another configuration; use another --out")
         self.net.load_state_dict(state["net"])
+        self.average.load_state_dict(state["average"])
         for optimiser, kept in zip(self.optimisers, state["optimisers"]):
             optimiser.load_state_dict(kept)
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
     def trained(self) -> UNet:
-        """The current weights as a float32 network for inference."""
+        """The average of the weights as a float32 network for inference."""
         net = self.config.network()
-        net.load_state_dict({name: value.cpu() for name, value in self.net.state_dict().items()})
+        net.load_state_dict({name: value.cpu() for name, value in self.average.state_dict().items()})
         return net.eval().requires_grad_(False)
 
 
@@ -253,37 +281,44 @@ class Curve:
 
 def train(
     trainer: Trainer,
+    pool: Pool,
     out: Path,
     seconds: float,
     iterations: int = 0,
     every: float = 60,
+    look: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Trains for `seconds` in total, or up to `iterations` if positive.
+    """Trains for `seconds` more, or up to `iterations` if positive.
 
-    The learning rate depends on the completed share of the limit: constant, then falling to zero.
-    The end is thus always annealed, and the last weights are the result. The function writes a
-    checkpoint to out/checkpoint.pt every `every` seconds and at the end.
+    The learning rate depends on the completed share of the whole training: constant, then falling to zero.
+    The end is thus always annealed. The function writes a checkpoint to out/checkpoint.pt every `every` seconds
+    and at the end, and then calls `look`; both take part of the time. Raises ValueError if there is no time.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    if seconds <= 0 and not iterations:
+        raise ValueError("train: no time is left after the preparation; raise --seconds")
     checkpoint = out / "checkpoint.pt"
     if checkpoint.is_file():
         trainer.restore(checkpoint)
     first = trainer.rank == 0
     curve = Curve(out / "loss.csv", trainer.iteration) if first else None
+    whole = trainer.elapsed + seconds
     before, saved = clock(), trainer.elapsed
+    look()
     while True:
-        progress = trainer.agree(trainer.iteration / iterations if iterations else trainer.elapsed / seconds)
+        progress = trainer.agree(trainer.iteration / iterations if iterations else trainer.elapsed / whole)
         together = trainer.processes == 1 or trainer.iteration % trainer.config.share_every == 0
         if progress >= 1 and together:
             break
-        loss, low, rate = trainer.step(progress)
+        loss, low, rate = trainer.step(pool, progress)
         now = clock()
         trainer.elapsed, before = trainer.elapsed + now - before, now
         if curve:
             curve.add(trainer.iteration, trainer.elapsed, rate, loss, low)
         if first and trainer.elapsed - saved >= every:
             trainer.save(checkpoint)
+            look()
             saved = trainer.elapsed
     if first:
         trainer.save(checkpoint)
+        look()

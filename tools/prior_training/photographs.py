@@ -23,7 +23,7 @@ from PIL import Image
 WHEEL = "scikit-learn==1.2.2"
 
 # The short sides of the scaled versions of a photograph, in pixels.
-SHORT_SIDES = (320, 480, 720, 1080)
+SHORT_SIDES = (192, 256, 320, 480, 720, 1080)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ PHOTOGRAPHS: tuple[Photograph, ...] = (
 )
 
 
-# Further photographs for larger networks, in packages of Debian 13: both name the licence of each file's collection, and no photographer.
+# Further photographs for training on a GPU. The first three packages are of Debian 13: they name the licence of each file or collection, and no photographer.
 MORE: tuple[Photograph, ...] = (
     *_of(
         "budgie-backgrounds",
@@ -103,6 +103,47 @@ MORE: tuple[Photograph, ...] = (
         *((f"{name}.webp", "CC0-1.0", "unnamed, rawpixel.com") for name in (
             "abstract-geometric-art", "angular-roof", "art-gallery", "building-exterior", "green-staircase", "hotel-facade", "museum",
             "tourist-and-building", "windows",
+        )),
+    ),
+    *_of(
+        "wordpress-theme-twentytwentyfive",
+        "usr/share/wordpress/wp-content/themes/twentytwentyfive/assets/images/",
+        *((f"{name}.webp", "CC0-1.0", "unnamed, rawpixel.com") for name in (
+            "akaka-falls-state-park-flora", "botany-flowers", "category-anthuriums", "coming-soon-bg-image", "coral-square", "dallas-creek-square",
+            "malibu-plantlife", "marshland-birds-square", "northern-buttercups-flowers", "nurse", "red-hibiscus-closeup", "typewriter",
+        )),
+    ),
+    *_of(
+        "gcompris-qt-data",
+        "usr/share/gcompris-qt/rcc/categorization.rcc:",
+        *((f"{name}.webp", licence, author) for name, licence, author in (
+            ("fish4", "public domain", "Hadal"),
+            ("fish25", "public domain", "Necrophorus"),
+            ("bucket", "public domain", "MarlonBSB"),
+            ("buffetset", "public domain", "Susan G. Detweiler"),
+            ("igloo", "public domain", "U.S. National Oceanic and Atmospheric Administration"),
+            ("pan", "public domain", "Suricata"),
+            ("dam2", "public domain", "László Szalai"),
+            ("dam3", "CC-BY-2.0", "David Brodbeck"),
+            ("solar1", "CC-BY-2.0", "Nadya Peek"),
+            ("solar2", "CC0-1.0", "Fluffyarse"),
+            ("solar3", "CC-BY-2.0", "Richard Gifford"),
+            ("solar4", "public domain", "ENERGY.GOV"),
+            ("solar7", "CC-BY-2.0", "mattbuck"),
+            ("windmill", "public domain", "G-Man"),
+            ("windmill7", "CC-BY-1.0", "J.c.houd"),
+            ("windmill12", "CC-BY-2.0", "Jean-Pol Grandmont"),
+            ("windmill14", "CC-BY-2.0", "Francesco Pappalardo"),
+            ("hammer3", "public domain", "Evan-Amos"),
+            ("measuringTape3", "CC-BY-2.0", "Pink Sherbet Photography"),
+            ("measuringTape4", "CC0-1.0", "Douglas Perkins"),
+            ("multimeter2", "public domain", "Chabrez"),
+            ("nailCutter", "public domain", "Tripy~commonswiki"),
+            ("scissors2", "CC-BY-1.0", "Modeha"),
+            ("screwDriver", "public domain", "Dmitry G"),
+            ("screwDriver2", "public domain", "Dezertscorpion"),
+            ("sideCutter1", "public domain", "M338"),
+            ("wrench", "public domain", "Dori"),
         )),
     ),
 )  # fmt: skip

@@ -30,7 +30,7 @@ def measure(pool: Pool, crops: int = 1500, side: int = 128) -> Spectrum:
     """Measures the spectrum on crops of the pool with a fixed seed; rounds to three digits."""
     rng = np.random.default_rng([1, 3])
     bands = Wiener(0.0, *[(1.0,) * BANDS] * 3)
-    x = torch.from_numpy(pool.batch(rng, crops, side))
+    x = pool.batch(rng, crops, side)
     mean = x.mean()
     grey, chroma = _powers(bands, x - mean)
     noise = torch.from_numpy(rng.standard_normal((200, 3, 64, 64), dtype=np.float32))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import struct
 from pathlib import Path
@@ -14,12 +16,13 @@ import torch
 from PIL import Image
 
 from ddiff_torch.onnx_prior import load
-from prior_training import pages, photographs
+from prior_training import packed, pages, photographs, pool as pictures
+from prior_training.held import SIGMAS, Held
 from prior_training.export import card, export
 from prior_training.leaves import dead_leaves, noise_field
-from prior_training.loop import Batches, Config, Trainer, train
+from prior_training.loop import Config, Times, Trainer, train
 from prior_training.muon import Muon, orthogonal
-from prior_training.pool import Pool, build, recolour
+from prior_training.pool import Pool, recolour, recolouring, start
 
 TINY = Config(widths=(8, 8, 16), depth=1, middle=1, embedding=16, frequencies=4, batch=3, side=16, late_side=24,
               late_batch=1, share_every=2)  # fmt: skip
@@ -29,7 +32,7 @@ TINY = Config(widths=(8, 8, 16), depth=1, middle=1, embedding=16, frequencies=4,
 def pool() -> Pool:
     leaves = np.stack([dead_leaves(np.random.default_rng(i), 48) for i in range(3)])
     photo = np.random.default_rng(9).integers(0, 256, (40, 52, 3), dtype=np.uint8)
-    return Pool([[photo, photo[::2, ::2].repeat(2, axis=0)]], leaves, 0.5)
+    return Pool([photo, photo[::2, ::2].repeat(2, axis=0)], leaves, 0.5)
 
 
 def test_leaves_are_seeded_pictures() -> None:
@@ -60,24 +63,91 @@ def test_noise_field_has_the_requested_slope() -> None:
 
 def test_crops_are_seeded_and_in_range(pool: Pool) -> None:
     first, again, other = (pool.batch(np.random.default_rng(s), 12, 16) for s in (1, 1, 2))
-    assert first.shape == (12, 3, 16, 16) and first.dtype == np.float32
+    assert first.shape == (12, 3, 16, 16) and first.dtype == torch.float32 and first.is_contiguous()
     assert first.min() >= -1 and first.max() <= 1
-    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
+def test_crops_are_turned_parts_of_the_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without recolouring every crop is a part of its picture, in each of the eight orientations of a square, and of pages in four."""
+    monkeypatch.setattr(pictures, "recolour", lambda crops, _: crops)
+    picture = np.random.default_rng(3).integers(0, 256, (9, 13, 3), dtype=np.uint8)
+    other = np.zeros((4, 4, 3), np.uint8)
+    parts = {}
+    for y in range(9 - 4 + 1):
+        for x in range(13 - 4 + 1):
+            for turn in range(8):
+                part = picture[y : y + 4, x : x + 4]
+                part = np.rot90(part[:, ::-1] if turn > 3 else part, turn % 4)
+                parts[part.tobytes()] = (y, x, turn)
+    for pool, turns in ((Pool([picture], other[None], 1), 8), (Pool([], other[None], 0, picture[None], page_share=1), 4)):
+        crops = pool.batch(np.random.default_rng(1), 800, 4)
+        found = [parts[((c.permute(1, 2, 0) + 1) * 127.5).round().byte().numpy().tobytes()] for c in crops]
+        assert {t for _, _, t in found} == set(range(turns))
+        assert {(y, x) for y, x, _ in found} == {(y, x) for y in range(6) for x in range(10)}
 
 
 def test_recolouring_stays_in_range() -> None:
-    crop = np.random.default_rng(2).random((8, 8, 3)).astype(np.float32)
-    for seed in range(50):
-        out = recolour(np.random.default_rng(seed), crop)
-        assert out.min() >= 0 and out.max() <= 1
+    changes = recolouring(np.random.default_rng(2), 50)
+    crops = torch.rand(50, 3, 8, 8, generator=torch.Generator().manual_seed(2))
+    out = recolour(crops, torch.from_numpy(changes))
+    assert out.min() >= 0 and out.max() <= 1 and out.isfinite().all()
+    same = recolour(crops, torch.tensor([[1.0, 1, 1, 1, 1]]))
+    torch.testing.assert_close(same, crops)
 
 
-def test_build_caches_the_procedural_pictures(tmp_path: Path) -> None:
-    first = build(None, 2, 5, 0.5, tmp_path / "leaves.npy")
-    again = build(None, 2, 5, 0.5, tmp_path / "leaves.npy")
-    assert np.array_equal(first.leaves, again.leaves) and first.photo_share == 0
+def test_procedural_pictures_are_drawn_once(tmp_path: Path) -> None:
+    first = start([], 2, 5, 0.5, tmp_path / "leaves.npy")()
+    again = start([], 2, 5, 0.5, tmp_path / "leaves.npy")()
+    assert torch.equal(first.pixels, again.pixels) and first.photo_share == 0
     with pytest.raises(ValueError, match="holds 2 pictures, not 3"):
-        build(None, 3, 5, 0.5, tmp_path / "leaves.npy")
+        start([], 3, 5, 0.5, tmp_path / "leaves.npy")
+
+
+def _die() -> Image.Image:
+    os._exit(1)
+
+
+def test_a_dead_process_is_reported() -> None:
+    with pytest.raises(ValueError, match="a process that draws the pictures died"):
+        start([_die], 1, 5, 0.5)()
+
+
+def _packages(folder: Path, *pictures: Image.Image) -> list[photographs.Photograph]:
+    wanted = []
+    for i, picture in enumerate(pictures):
+        (folder / "package").mkdir(exist_ok=True)
+        picture.save(folder / f"package/p{i}.png")
+        wanted.append(photographs.Photograph("package", f"p{i}.png", "CC0-1.0", "nobody"))
+    return wanted
+
+
+def test_a_pack_returns_what_was_packed(tmp_path: Path) -> None:
+    y, x = np.mgrid[:300, :400]
+    picture = Image.fromarray(np.uint8(np.stack([x / 2, y / 2, (x + y) / 4], axis=2)))
+    large = picture.resize((2000, 1500))
+    (tmp_path / "held").mkdir()
+    picture.save(tmp_path / "held/other.png")
+    size = packed.write(tmp_path / "p.zip", tmp_path, _packages(tmp_path, picture, large), tmp_path / "held")
+    assert size == (tmp_path / "p.zip").stat().st_size and not (tmp_path / "p.zip.tmp").exists()
+
+    photos, held = packed.read(tmp_path / "p.zip", tmp_path / "fonts")
+    assert [p().size for p in photos] == [(400, 300), (1000, 750)] and [p().size for p in held] == [(400, 300)]
+    assert {p.name for p in pages.fonts(tmp_path / "fonts")} == {p.name for p in pages.fonts()}
+    error = np.asarray(photos[0](), dtype=float) - np.asarray(picture)
+    assert np.abs(error).mean() < 1.5
+    for photo in photos:  # no crop has the pixels of the compression
+        assert all(max(v.shape) <= 0.8 * max(photo().size) + 1 for v in photographs.versions(photo()))
+
+
+def test_a_broken_pack_is_refused(tmp_path: Path) -> None:
+    packed.write(tmp_path / "p.zip", tmp_path, _packages(tmp_path, Image.new("RGB", (200, 200))))
+    (tmp_path / "half.zip").write_bytes((tmp_path / "p.zip").read_bytes()[:-100])
+    with pytest.raises(ValueError, match="half.zip is not a whole pack"):
+        packed.read(tmp_path / "half.zip", tmp_path / "fonts")
+    packed.write(tmp_path / "none.zip", tmp_path, [])
+    with pytest.raises(ValueError, match="none.zip has no photographs"):
+        packed.read(tmp_path / "none.zip", tmp_path / "fonts")
 
 
 def test_licences_permit_publication() -> None:
@@ -126,26 +196,20 @@ def test_pages_need_fonts(tmp_path: Path) -> None:
         pages.fonts(tmp_path)
 
 
-def test_crops_of_pages_and_dark_crops(pool: Pool) -> None:
+def test_crops_of_pages_and_dark_crops() -> None:
     white = np.full((2, 48, 48, 3), 255, dtype=np.uint8)
-    bright = Pool(pool.photos, pool.leaves, 0.5, white, page_share=1).batch(np.random.default_rng(1), 8, 16)
-    assert (bright.max(axis=(1, 2, 3)) == 1).any() and bright.min() > -0.5
-    dark = Pool(pool.photos, pool.leaves, 0.5, white, page_share=1, dark=1).batch(np.random.default_rng(1), 8, 16)
+    bright = Pool([], white, 0.5, white, page_share=1).batch(np.random.default_rng(1), 8, 16)
+    assert (bright.amax(dim=(1, 2, 3)) == 1).any() and bright.min() > -0.5
+    dark = Pool([], white, 0.5, white, page_share=1, dark=1).batch(np.random.default_rng(1), 8, 16)
     assert dark.max() < 0.21 and dark.min() >= -1
 
 
-def test_times_cover_all_levels(pool: Pool) -> None:
-    batches = Batches(TINY, pool, 0, 3, 16)
-    t = batches.times(np.random.default_rng(0), 4000)
+def test_times_cover_all_levels() -> None:
+    times = Times(TINY)
+    t = times.draw(np.random.default_rng(0), 4000)
     assert t.min() == 0 and t.max() == 999
-    low = (batches.levels[t] > TINY.low[0]) & (batches.levels[t] < TINY.low[1])
+    low = (times.levels[t] > TINY.low[0]) & (times.levels[t] < TINY.low[1])
     assert 0.6 < low.mean() < 0.85  # the share at low noise and some of the uniform rest
-
-
-def test_workers_draw_the_same_batches(pool: Pool) -> None:
-    batches = Batches(TINY, pool, 0, 3, 16)
-    for _, alone, ahead in zip(range(3), batches.start(5, 0), batches.start(5, 2)):
-        assert torch.equal(alone[0], ahead[0]) and torch.equal(alone[1], ahead[1]) and alone[2] == ahead[2]
 
 
 def test_updates_are_orthogonal() -> None:
@@ -182,9 +246,9 @@ def test_muon_descends_with_updates_of_one_size() -> None:
 
 
 def test_training_exports_the_trained_weights(pool: Pool, tmp_path: Path) -> None:
-    trainer = Trainer(TINY, pool)
+    trainer = Trainer(TINY)
     before = {k: v.clone() for k, v in trainer.net.state_dict().items()}
-    train(trainer, tmp_path, seconds=60, iterations=3)
+    train(trainer, pool, tmp_path, seconds=60, iterations=3)
     assert trainer.iteration == 3
     for k, v in trainer.net.state_dict().items():
         constant = k == "frequencies" or k.startswith("wiener.")
@@ -226,8 +290,10 @@ class _Interrupted(Exception):
 
 
 def test_resuming_gives_the_same_state(pool: Pool, tmp_path: Path) -> None:
-    straight = Trainer(TINY, pool)
-    train(straight, tmp_path / "a", seconds=60, iterations=5)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    straight = Trainer(TINY)
+    train(straight, pool, tmp_path / "a", seconds=60, iterations=5)
 
     calls = iter(range(100))
 
@@ -239,18 +305,91 @@ def test_resuming_gives_the_same_state(pool: Pool, tmp_path: Path) -> None:
         return float(now)
 
     with pytest.raises(_Interrupted):
-        train(Trainer(TINY, pool), tmp_path / "b", seconds=60, iterations=5, every=1, clock=clock)
-    resumed = Trainer(TINY, pool)
-    train(resumed, tmp_path / "b", seconds=60, iterations=5)
+        train(Trainer(TINY), pool, tmp_path / "b", seconds=60, iterations=5, every=1, clock=clock)
+    resumed = Trainer(TINY)
+    train(resumed, pool, tmp_path / "b", seconds=60, iterations=5)
 
     assert resumed.iteration == straight.iteration == 5
-    for name, value in straight.net.state_dict().items():
-        assert torch.equal(value, resumed.net.state_dict()[name]), name
+    for net in ("net", "average"):
+        for name, value in getattr(straight, net).state_dict().items():
+            assert torch.equal(value, getattr(resumed, net).state_dict()[name]), f"{net} {name}"
+    for ours, theirs in zip(straight.optimisers, resumed.optimisers):
+        for a, b in zip(ours.state_dict()["state"].values(), theirs.state_dict()["state"].values()):
+            assert all(torch.equal(torch.as_tensor(a[k]), torch.as_tensor(b[k])) for k in a)
 
 
-def test_another_configuration_is_refused(pool: Pool, tmp_path: Path) -> None:
-    trainer = Trainer(TINY, pool)
+def test_an_end_while_writing_keeps_the_checkpoint_before(pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = Trainer(TINY)
     trainer.save(tmp_path / "checkpoint.pt")
-    other = Trainer(Config(**{**TINY.__dict__, "seed": 2}), pool)
+    trainer.step(pool, 0)
+    whole = torch.save
+
+    def half(state: object, file: io.BufferedWriter) -> None:
+        whole(state, file)
+        file.truncate(file.tell() // 2)
+        raise _Interrupted
+
+    monkeypatch.setattr(torch, "save", half)
+    with pytest.raises(_Interrupted):
+        trainer.save(tmp_path / "checkpoint.pt")
+    resumed = Trainer(TINY)
+    resumed.restore(tmp_path / "checkpoint.pt")
+    assert resumed.iteration == 0
+
+
+def test_time_of_earlier_calls_moves_the_end(pool: Pool, tmp_path: Path) -> None:
+    """Two calls of three seconds, one iteration each second: the second goes on at the half of the schedule."""
+    for whole in (3, 6):
+        trainer = Trainer(TINY)
+        train(trainer, pool, tmp_path, seconds=3, clock=map(float, range(100)).__next__)
+        assert trainer.iteration == trainer.elapsed == whole
+    with pytest.raises(ValueError, match="raise --seconds"):
+        train(Trainer(TINY), pool, tmp_path / "other", seconds=0)
+
+
+def test_the_average_follows_the_weights(pool: Pool) -> None:
+    trainer = Trainer(TINY)
+    start = {k: v.clone() for k, v in trainer.net.named_parameters()}
+    first = trainer.step(pool, 0)
+    decay = 2 / 11  # after one iteration
+    for (name, ours), theirs in zip(trainer.average.named_parameters(), trainer.net.parameters()):
+        torch.testing.assert_close(ours, decay * start[name] + (1 - decay) * theirs.detach())
+    assert first[0] > 0 and not any(p.requires_grad for p in trainer.average.parameters())
+
+
+def test_held_photographs_are_measured(pool: Pool) -> None:
+    """The figure is that of the exported network, and the gain counts from the first look."""
+    photo = Image.fromarray(np.random.default_rng(5).integers(0, 256, (200, 260, 3), dtype=np.uint8))
+    trainer, said = Trainer(TINY), []
+    held = Held([lambda: photo], "cpu", 3, 24)
+    look = held.look(trainer, said.append)
+    look()
+    trainer.step(pool, 0)
+    trainer.average.out.bias.fill_(0.3)
+    look()
+    assert said[0].endswith("mean_gain=+0.000") and "iteration=1" in said[1] and not said[1].endswith("mean_gain=+0.000")
+    net = trainer.trained()
+    ratio = net.wiener.noise / net.wiener.signal
+    for sigma, found in zip(SIGMAS, held.psnr(net, half=False)):
+        t = (ratio - 2 * sigma).abs().argmin()
+        z = net(net.wiener.signal[t] * held.crops + net.wiener.noise[t] * held.noise, t.repeat(3)).clamp(-1, 1)
+        assert found == pytest.approx(float((-10 * ((z - held.crops) / 2).square().mean((1, 2, 3)).log10()).mean()), abs=1e-3)
+
+
+def test_a_network_that_does_not_compile_is_trained(pool: Pool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(torch, "compile", broken, raising=False)
+    trainer, other = Trainer(TINY), Trainer(TINY)
+    trainer.compile()
+    assert "not compiled, training is slower: RuntimeError: no compiler" in capsys.readouterr().out
+    assert torch.equal(trainer.step(pool, 0)[0], other.step(pool, 0)[0])
+
+
+def test_another_configuration_is_refused(tmp_path: Path) -> None:
+    trainer = Trainer(TINY)
+    trainer.save(tmp_path / "checkpoint.pt")
+    other = Trainer(Config(**{**TINY.__dict__, "seed": 2}))
     with pytest.raises(ValueError, match="another configuration"):
         other.restore(tmp_path / "checkpoint.pt")

@@ -87,10 +87,10 @@ def test_left_is_the_error_of_eps() -> None:
 class _Normal:
     """Crops of independent pixels with variance 0.3 on flat colours with variance 0.04, in grey and one colour difference."""
 
-    def batch(self, rng: np.random.Generator, count: int, side: int) -> np.ndarray:
+    def batch(self, rng: np.random.Generator, count: int, side: int) -> torch.Tensor:
         grey, red = rng.normal(0, 0.2, (2, count, 1, 1, 1))
         flat = grey + red * np.array([1, -1, 0]).reshape(3, 1, 1)
-        return (0.1 + flat + rng.normal(0, 0.3**0.5, (count, 3, side, side))).astype(np.float32)
+        return torch.from_numpy((0.1 + flat + rng.normal(0, 0.3**0.5, (count, 3, side, side))).astype(np.float32))
 
 
 def test_measured_on_normal_pictures() -> None:
