@@ -62,33 +62,32 @@ func (m *Model) withoutBiases() *Model {
 	dropped := map[*onnxpb.NodeProto]bool{} // convolutions without their bias
 	var nodes []*onnxpb.NodeProto
 	for _, n := range m.proto.Graph.Node {
-		if norm := n.Domain == own && n.OpType == "GroupNorm"; norm || n.OpType == "Add" && f.image[n.Input[0]] && f.image[n.Input[1]] {
-			var total []float32
-			images := n.Input
-			if norm {
-				images = n.Input[:1]
+		var images []string // to which a bias is added
+		switch {
+		case n.Domain == own:
+			images = n.Input[:1]
+		case n.OpType == "Add" && f.image[n.Input[0]] && f.image[n.Input[1]]:
+			images = n.Input
+		}
+		var total []float32
+		for _, name := range images {
+			conv, values := bias(name)
+			if values == nil || total != nil && len(total) != len(values) {
+				continue
 			}
-			for _, name := range images {
-				conv, values := bias(name)
-				if values == nil || total != nil && len(total) != len(values) {
-					continue
-				}
-				if total == nil {
-					total = make([]float32, len(values))
-				}
-				for c, v := range values {
-					total[c] += v
-				}
-				dropped[conv] = true
+			if total == nil {
+				total = make([]float32, len(values))
 			}
-			if total != nil {
-				c := proto.CloneOf(n)
-				a := affine{f: f, prefix: n.Output[0] + "/"}
-				c.Input = append(c.Input, a.floats("bias", total, len(total)))
-				if !norm {
-					c.OpType, c.Domain = "AddBias", own
-				}
-				n = c
+			for c, v := range values {
+				total[c] += v
+			}
+			dropped[conv] = true
+		}
+		if total != nil {
+			n = proto.CloneOf(n)
+			n.Input = append(n.Input, (&affine{f: f, prefix: n.Output[0] + "/"}).floats("bias", total, len(total)))
+			if n.OpType == "Add" {
+				n.OpType, n.Domain = "AddBias", own
 			}
 		}
 		nodes = append(nodes, n)

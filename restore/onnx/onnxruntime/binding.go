@@ -241,7 +241,7 @@ func (b *Binding) NewHost(v onnx.Value) (*Tensor, error) {
 	})
 }
 
-// NewInput is NewHost for an input: copies to the device are fast. It cannot be an output.
+// NewInput is NewHost for an input: copies to the device are fast. It must not be an output: CUDA of ONNX Runtime 1.29 then fails with "dst_data != src_data".
 func (b *Binding) NewInput(v onnx.Value) (*Tensor, error) {
 	return b.newTensor(v, func(t *Tensor) error {
 		if b.session.device.NVIDIA() && failed(C.ddiff_pinned_memory(b.ort, C.int(b.session.device.Index), &t.allocator)) == nil { //nolint:gocritic // code of cgo

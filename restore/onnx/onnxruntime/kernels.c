@@ -14,11 +14,11 @@
 // The functions of ONNX Runtime's C interface by their places in the table OrtApi, see binding.go.
 enum {
 	CreateStatus = 0, GetErrorMessage = 2, CreateCustomOpDomain = 26, CustomOpDomain_Add = 27, AddCustomOpDomain = 28, GetTensorMutableData = 51, GetDimensionsCount = 61,
-	GetDimensions = 62, GetTensorShapeElementCount = 64, GetTensorTypeAndShape = 65, KernelInfoGetAttribute_float = 85, KernelInfoGetAttribute_int64 = 86, KernelContext_GetInput = 90,
+	GetDimensions = 62, GetTensorTypeAndShape = 65, KernelInfoGetAttribute_float = 85, KernelInfoGetAttribute_int64 = 86, KernelContext_GetInput = 90,
 	KernelContext_GetOutput = 91, ReleaseStatus = 93, ReleaseTensorTypeAndShapeInfo = 99, KernelContext_GetGPUComputeStream = 193,
 };
 
-enum { Undefined = 0, Float = 1, Int64 = 7, Float16 = 10 }; // ONNXTensorElementDataType
+enum { Float = 1, Int64 = 7, Float16 = 10 }; // ONNXTensorElementDataType
 enum { Fail = 1 };                                          // OrtErrorCode
 enum { Required = 0, Optional = 1 };                        // OrtCustomOpInputOutputCharacteristic
 
@@ -70,13 +70,11 @@ typedef struct {
 
 static status fail(const char *message) { return ((status (*)(int, const char *))api[CreateStatus])(Fail, message); }
 
-static status input(void *context, size_t i, void **value) { return ((status (*)(void *, size_t, void **))api[KernelContext_GetInput])(context, i, value); }
-
 // read finds the elements of input i, which are NULL if it is absent, and their shape if asked for.
 static status read(void *context, size_t i, void **data, image *x) {
 	void *value = NULL, *info = NULL;
 	*data = NULL;
-	status s = input(context, i, &value);
+	status s = ((status (*)(void *, size_t, void **))api[KernelContext_GetInput])(context, i, &value);
 	if (s || !value) return s;
 	if ((s = ((status (*)(void *, void **))api[GetTensorMutableData])(value, data)) || !x) return s;
 	if ((s = ((status (*)(void *, void **))api[GetTensorTypeAndShape])(value, &info))) return s;
@@ -133,9 +131,10 @@ static status kernel(const char *name, int type, void **function) {
 		if (!code) code = driver.function(function, loaded[i].module, full);
 	}
 	pthread_mutex_unlock(&lock);
+	if (!code) return NULL;
 	char message[128];
 	snprintf(message, sizeof message, "the driver cannot load the kernel %s: error %d", full, code);
-	return code ? fail(message) : NULL;
+	return fail(message);
 }
 
 static status launch(void *context, const char *name, int type, unsigned x, unsigned y, unsigned threads, unsigned shared, void **arguments) {
@@ -144,9 +143,10 @@ static status launch(void *context, const char *name, int type, unsigned x, unsi
 	if (!s) s = kernel(name, type, &function);
 	if (s) return s;
 	int code = driver.launch(function, x, y, 1, threads, 1, 1, shared, stream, arguments, NULL);
+	if (!code) return NULL;
 	char message[128];
 	snprintf(message, sizeof message, "the driver cannot start the kernel %s: error %d", name, code);
-	return code ? fail(message) : NULL;
+	return fail(message);
 }
 
 // norm has the tensors of GroupNorm: an image, γ and β by channel, or tables of them by time; optional: a bias that is added to the image before, and the time.
@@ -194,17 +194,18 @@ static status norm_cuda(void *self, void *context) {
 
 static status add_cuda(void *self, void *context) {
 	const node *n = self;
-	image a = {0};
-	void *b = NULL, *bias = NULL, *y = NULL;
+	image a = {0}, b = {0};
+	void *bias = NULL, *y = NULL;
 	status s = read(context, 0, &a.data, &a);
-	if (!s) s = read(context, 1, &b, NULL);
+	if (!s) s = read(context, 1, &b.data, &b);
+	if (!s && a.count != b.count) s = fail("AddBias: the images have different shapes");
 	if (!s) s = read(context, 2, &bias, NULL);
 	if (!s) s = write(context, 0, a.dims, a.rank, &y);
 	if (s || !a.count) return s;
 	int channels = a.channels, width = n->type == Float16 ? 8 : 4;
 	if (channels % width) return fail("AddBias: the channels are no multiple of 8");
 	long long packs = a.count / width, blocks = (packs + Threads - 1) / Threads;
-	void *arguments[] = {&a.data, &b, &bias, &y, &packs, &channels};
+	void *arguments[] = {&a.data, &b.data, &bias, &y, &packs, &channels};
 	return launch(context, "add", n->type, blocks < 4096 ? blocks : 4096, 1, Threads, 0, arguments);
 }
 

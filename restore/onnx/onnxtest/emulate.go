@@ -12,7 +12,7 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Emulate returns a model whose nodes NhwcConv, GroupNorm and AddBias, of which the CPU has no kernels in float16, are standard operations,
+// Emulate returns a model whose nodes NhwcConv, GroupNorm and AddBias, of which the CPU computes GroupNorm in float32 alone, are standard operations,
 // but for those named.
 func Emulate(tb testing.TB, m *modelfile.Model, but ...string) *modelfile.Model {
 	tb.Helper()
