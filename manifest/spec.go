@@ -142,6 +142,7 @@ type Spec struct {
 	lines map[string]int // field path -> line in file
 
 	overrides map[string]string // field path -> name of the flag that set it
+	unread    []*FieldError     // the fields that Parse could not read
 }
 
 // Dataset is the source of the rows, and the policy that brings images to the working size.
@@ -266,7 +267,8 @@ func Load(path string) (*Spec, error) {
 // The reading is strict: unknown or repeated fields, wrong types, values out of range,
 // anchors and aliases are refused. The error joins one [FieldError] per problem and prints
 // one line for each. Whether names of tasks, methods and presets exist, and whether
-// anything is missing, is left to [Spec.Validate].
+// anything is missing, is left to [Spec.Validate]; with an error about fields the campaign
+// is returned too, with those that could be read, for [Spec.Problems].
 func Parse(name string, data []byte, base string) (*Spec, error) {
 	if len(data) > MaxSpecSize {
 		return nil, errLargeSpec(name)
@@ -284,7 +286,8 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	s.lines = d.lines
 
 	if problems := slices.Concat(d.problems, s.checkRanges()); len(problems) > 0 {
-		return nil, joinByLine(problems)
+		s.unread = problems
+		return s, joinByLine(slices.Clone(problems))
 	}
 	s.Dataset.Path = ResolveDataset(base, s.Dataset.Path)
 	s.Dataset.Mask, s.Dataset.Kernel = resolvePath(base, s.Dataset.Mask), resolvePath(base, s.Dataset.Kernel)

@@ -32,6 +32,32 @@ func (s *Spec) Validate(p Program) error {
 	return joinByLine(c.problems)
 }
 
+// Problems joins an error of [Parse] or [Load] with what [Spec.Validate] finds wrong in the fields that could be read: a file with errors
+// of two kinds needs one look. Any other error is returned as it is, also without a campaign.
+func (s *Spec) Problems(err error, p Program) error {
+	if s == nil || len(s.unread) == 0 {
+		return err
+	}
+	p.Prior, p.Idle, p.Settle = nil, nil, nil // they need a whole campaign
+	c := checker{spec: s, Program: p}
+	c.required()
+	c.names()
+	all := slices.Clone(s.unread)
+	for _, found := range c.problems {
+		// What is wrong in a field that could not be read follows from that.
+		if !slices.ContainsFunc(s.unread, func(u *FieldError) bool { return u.Field != "" && below(found.Field, u.Field) }) {
+			all = append(all, found)
+		}
+	}
+	return joinByLine(all)
+}
+
+// below reports whether a field is another one or a part of it.
+func below(field, whole string) bool {
+	rest, ok := strings.CutPrefix(field, whole)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 func (s *Spec) problem(field string, err error) *FieldError {
 	top, _, _ := strings.Cut(field, "[")
 	entry, _, _ := strings.Cut(field, ".")

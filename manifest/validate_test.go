@@ -71,6 +71,30 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestProblems: fields that cannot be read, and wrong names in the others, are reported together.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, yaml, want string }{
+		{"both kinds", "dataset: {path: x}\ntasks: [hdrr]\nsteps: many\nmethods: [ddif]\n",
+			"c.yaml:2: tasks[0]: unknown task \"hdrr\" (did you mean \"hdr\"?)\nc.yaml:3: steps: want an integer, got \"many\"\n" +
+				"c.yaml:4: methods[0]: unknown method \"ddif\" (did you mean \"ddiff\"?)"},
+		{"what follows from a field that could not be read", "dataset: {pth: x}\ntasks: [[hdr]]\nmethods: ddiff\n",
+			"c.yaml:1: dataset: unknown field \"pth\" (did you mean \"path\"?)\nc.yaml:2: tasks[0]: want a mapping of fields, got a list\n" +
+				"c.yaml:3: methods: want a list, as in [first, second], got \"ddiff\""},
+		{"a field of no name", "stpes: 3\ndataset: {path: x}\ntasks: [hdr]\npreset: image_net\n",
+			"c.yaml:1: unknown field \"stpes\" (did you mean \"steps\"?)\nc.yaml:4: preset: unknown preset \"image_net\" (did you mean \"imagenet\"?)"},
+		{"no YAML", "name: *x\n", "c.yaml: not valid YAML: unknown anchor 'x' referenced"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Parse("c.yaml", []byte(tc.yaml), "/base")
+			if got := s.Problems(err, fullProgram()); got == nil || got.Error() != tc.want {
+				t.Errorf("got:\n%v\nwant:\n%s", got, tc.want)
+			}
+		})
+	}
+}
+
 // A spec built in code, for example from flags, has no file and no lines.
 func TestValidateWithoutFile(t *testing.T) {
 	t.Parallel()

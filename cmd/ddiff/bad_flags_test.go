@@ -22,7 +22,7 @@ func badFlags() []badInput {
 	for _, command := range []string{"tasks", "methods", "workers", "list", "doctor", "version", "bench", "worker", "coordinator"} {
 		add(2, "see: ddiff "+command+" --help", command, "x")
 	}
-	for _, command := range []string{"verify", "replay", "pull", "compare", "status", "pause", "cancel", "delete", "retry"} {
+	for _, command := range []string{"verify", "replay", "pull", "compare", "pause", "cancel", "delete", "retry"} {
 		add(2, "0 arguments; usage: ddiff "+command, command)
 	}
 	for limits, want := range map[string]string{"": "--budget is empty", "second=3": "is no limit", "seconds=x": "is no limit"} {

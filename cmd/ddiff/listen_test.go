@@ -94,9 +94,9 @@ func TestListen(t *testing.T) {
 	if code, text := ask(t, of, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "coordinator") {
 		t.Errorf("/readyz of a worker without a coordinator answers %d: %s", code, text)
 	}
-	leader := freeAddress(t)
-	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--health-listen", leader, "--metrics-listen", leader)
-	for _, address := range []string{of, leader} {
+	leader, served := freeAddress(t), freeAddress(t)
+	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--metrics-listen", leader, "--listen", served)
+	for _, address := range []string{of, leader, served} {
 		for _, path := range []string{"/startupz", "/readyz", "/livez"} {
 			awaitAnswer(t, address, path, http.StatusOK)
 		}
@@ -111,7 +111,7 @@ func TestListen(t *testing.T) {
 		t.Errorf("metrics of the worker: %s", text)
 	}
 	n.stop()
-	for _, address := range []string{of, leader} {
+	for _, address := range []string{of, leader, served} {
 		awaitAnswer(t, address, "/readyz", http.StatusServiceUnavailable)
 		if code, text := ask(t, address, "/livez"); code != http.StatusOK {
 			t.Errorf("/livez without NATS answers %d: %s", code, text)

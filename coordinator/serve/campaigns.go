@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,6 +19,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
 
@@ -242,30 +245,48 @@ func (s *Server) addFleet() {
 }
 
 func (s *Server) addCompare() {
-	add(s, api.Viewer, http.MethodGet, "/compare", "Compare two campaigns, paired by measurement, as ddiff compare --json", func(ctx context.Context, in *struct {
-		A      string `query:"a" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of a campaign"`
-		B      string `query:"b" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of the other campaign"`
-		Metric string `query:"metric" default:"psnr" maxLength:"64" pattern:"^[a-z0-9_]+$" doc:"Name of GET /metrics, or of a metric that ddiff score computed"`
+	add(s, api.Viewer, http.MethodGet, "/compare", "Compare two campaigns, or two selections of one, paired by measurement, as ddiff compare --json", func(ctx context.Context, in *struct {
+		A      string   `query:"a" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of a campaign"`
+		B      string   `query:"b" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of the other campaign, or the same"`
+		Metric string   `query:"metric" default:"psnr" maxLength:"64" pattern:"^[a-z0-9_]+$" doc:"Name of GET /metrics, or of a metric that ddiff score computed"`
+		Where  []string `query:"where,explode" maxItems:"20" doc:"Only results with a property, as in task=hdr,denoise; all conditions must hold"`
+		WhereA []string `query:"where_a,explode" maxItems:"20" doc:"The same for a alone"`
+		WhereB []string `query:"where_b,explode" maxItems:"20" doc:"The same for b alone"`
 	},
 	) (json.RawMessage, error) {
-		a, err := s.cfg.Backend.Output(ctx, in.A)
-		if err != nil {
-			return nil, err
-		}
-		b, err := s.cfg.Backend.Output(ctx, in.B)
-		if err != nil {
-			return nil, err
-		}
 		if err := s.reserve(ctx, largeBytes); err != nil {
 			return nil, err
 		}
-		versus, err := comparison.Compare(result.Results(ctx, []result.Output{a}), result.Results(ctx, []result.Output{b}), nil, selection.First, in.Metric)
-		if errors.Is(err, comparison.ErrNotComparable) || errors.Is(err, result.ErrVersions) {
-			return nil, api.NewError(api.ErrInvalid, err.Error())
+		a, err := s.selected(ctx, in.A, slices.Concat(in.Where, in.WhereA))
+		if err != nil {
+			return nil, err
+		}
+		b, err := s.selected(ctx, in.B, slices.Concat(in.Where, in.WhereB))
+		if err != nil {
+			return nil, err
+		}
+		versus, err := comparison.Compare(a, b, nil, selection.First, in.Metric)
+		for _, wrong := range []error{comparison.ErrNotComparable, result.ErrVersions, result.ErrFilter} {
+			if errors.Is(err, wrong) {
+				return nil, api.NewError(api.ErrInvalid, err.Error())
+			}
 		}
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(versus)
 	}, func(op *huma.Operation) { op.Errors = append(op.Errors, http.StatusNotFound) })
+}
+
+// selected returns the results of a campaign that match conditions.
+func (s *Server) selected(ctx context.Context, id string, where []string) (iter.Seq2[item.Result, error], error) {
+	filter, err := result.ParseFilter(where)
+	if err != nil {
+		return nil, api.NewError(api.ErrInvalid, err.Error())
+	}
+	o, err := s.cfg.Backend.Output(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return filter.Select(result.Results(ctx, []result.Output{o})), nil
 }

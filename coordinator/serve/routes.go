@@ -167,6 +167,15 @@ func (s *Server) register() error {
 	outer.HandleFunc("GET "+prefix+"/openapi.json", openapi)
 	s.mux.Handle("/openapi.json", tagged(outer))
 	s.mux.Handle(prefix+"/", tagged(explained(outer)))
+	for path, check := range s.cfg.Health {
+		s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			if check() != nil {
+				http.Error(w, "not ready; --health-listen and the log have the reason", http.StatusServiceUnavailable)
+				return
+			}
+			_, _ = io.WriteString(w, "ok\n") // the client is gone
+		})
+	}
 	front, err := page.Handler()
 	s.mux.Handle("/", s.admitting(front))
 	return err

@@ -3,6 +3,8 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"image"
 	"image/png"
 	"log/slog"
@@ -67,6 +69,55 @@ func TestMemoryOfFiles(t *testing.T) {
 	}
 	if err := s.reserve(t.Context(), maxMemory+1); Problem(err).Status != http.StatusConflict {
 		t.Errorf("a file that is too large: %v", err)
+	}
+}
+
+// TestCompareConditions: one campaign is compared with itself by conditions, and a wrong condition names itself.
+func TestCompareConditions(t *testing.T) {
+	t.Parallel()
+	store := reporttest.NewMemory()
+	for i, name := range []string{"a.png", "b.png", "c.png"} {
+		for _, method := range []string{"ddiff", "dpir"} {
+			r := reporttest.Result(t, "hdr", method, name, 0, reporttest.Scored(20+float64(i+len(method)), 18, 0.5, 0.01))
+			data, err := json.Marshal(r)
+			reporttest.Must(t, err)
+			store.Files[item.Key(r.Item.ID, item.FileResult)] = data
+		}
+	}
+	s, err := New(Config{Backend: oneOutput{output: result.Output{Store: store}}, Kind: "output", Secret: "secret", Logger: slog.New(slog.DiscardHandler)})
+	reporttest.Must(t, err)
+	for query, want := range map[string]string{
+		"where_a=method=ddiff&where_b=method=dpir":                                  `"mean":1,`,
+		"where=task=hdr&where=image=*.png&where_a=method=dpir&where_b=method=ddiff": `"mean":-1,`,
+		"": "side A",
+		"where_a=method=ddiff&where_b=method=nobody": "one side has no restored item",
+		"where=tsk=hdr": "condition tsk: no result has this property",
+		"where=hdr":     "want NAME=VALUE",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+prefix+"/compare?a=one&b=one&"+query, nil)
+		r.Header.Set("Authorization", "Bearer secret")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if ok := strings.HasPrefix(want, `"`); (w.Code == http.StatusOK) != ok || !ok && w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want %s", query, w.Code, w.Body, want)
+		}
+	}
+}
+
+// TestHealth: supervisors need no token, and get no reason.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{
+		Backend: oneOutput{}, Kind: "output", Secret: "secret", Logger: slog.New(slog.DiscardHandler),
+		Health: map[string]func() error{"/livez": func() error { return nil }, "/readyz": func() error { return errors.New("campaign night waits") }},
+	})
+	reporttest.Must(t, err)
+	for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusServiceUnavailable} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil))
+		if w.Code != want || strings.Contains(w.Body.String(), "night") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
 	}
 }
 

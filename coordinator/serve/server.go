@@ -44,6 +44,8 @@ type Config struct {
 	PublicURL string
 	// Tasks and Methods are the catalogue, as ddiff tasks --json and ddiff methods --json print it.
 	Tasks, Methods json.RawMessage
+	// Health are the checks behind paths for supervisors, which need no token and get no reason. Nil: none.
+	Health map[string]func() error
 	// Version is that of ddiff.
 	Version string
 	Logger  *slog.Logger

@@ -107,7 +107,19 @@ func TestPage(t *testing.T) {
 // submitted submits a campaign from the form, and returns its id.
 func submitted(b *browser, c *Cluster) string {
 	text := fmt.Sprintf(pageCampaign, c.Images(), 40)
-	b.step("open the form", press("Submit a campaign"), chromedp.WaitVisible("#spec"))
+	b.step("open the form", press("Submit a campaign"), chromedp.WaitVisible("#spec"), has("Choose a task"), until(`document.querySelector("#spec").value === ""`))
+	b.step("choose a template",
+		until(`document.querySelectorAll("[name=template] option").length > 10`),
+		script(`const select = document.querySelector("[name=template]"); select.value = "gaussian_deblur"; select.dispatchEvent(new Event("change", { bubbles: true }))`),
+		until(`/- name: gaussian_deblur\n    params:\n      size: 61 # .+ pixels.*\n      std: 3 #/.test(document.querySelector("#spec").value)`), has("Line 3: dataset.path"))
+	b.step("add a parameter",
+		script(`const spec = document.querySelector("#spec"); spec.focus(); spec.setSelectionRange(spec.value.indexOf("std"), spec.value.indexOf("std"))`),
+		script(`[...document.querySelectorAll(".side details > summary")].filter((s) => /^(Methods|ddiff$)/.test(s.innerText)).forEach((s) => s.click())`),
+		script(`[...document.querySelectorAll(".side dt button")].find((x) => x.innerText === "data_step").click()`),
+		until(`/ {6}std: 3 #.*\n {6}data_step: gradient\n/.test(document.querySelector("#spec").value)`), has("solver"))
+	b.step("drop a file", script(`const files = new DataTransfer(); files.items.add(new File(["name: dropped\ntasks: [nonsense]\nsteps: many\n"], "a.yaml"));
+		document.querySelector("#spec").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }))`),
+		until(`document.querySelector("#spec").value.startsWith("name: dropped")`), has("nonsense"), has("want an integer"))
 	b.step("type a wrong campaign",
 		script(`const spec = document.querySelector("#spec"); spec.focus(); spec.select()`), chromedp.KeyEvent(kb.Delete),
 		chromedp.SendKeys("#spec", strings.Replace(text, "inpaint_box", "inpaint_bx", 1)), until(`document.querySelector(".problems")?.innerText.includes("inpaint_bx")`),
@@ -213,6 +225,16 @@ func hostile(b *browser, c *Cluster) {
 	b.step("open a campaign with a hostile name", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 2`), has(hostileName))
 	b.step("compare quality and cost", press("Quality per cost"), until(`document.querySelector(".figures img")?.naturalWidth > 0`))
 	b.audit("quality per cost")
+	b.step("compare its methods", press("Compare…"), has("1 measurement in both"), until(`document.querySelector("[name=where_a]").value === "method=ddiff"`),
+		until(`[...document.querySelectorAll("#conditions option")].map((o) => o.value).includes("task=denoise")`))
+	b.audit("comparison of conditions")
+	b.expect("status of 422")
+	b.step("mistype a condition", script(`const where = document.querySelector("[name=where]"); where.value = "tsk=denoise"; where.dispatchEvent(new Event("change", { bubbles: true }))`),
+		has("no result has this property"))
+	b.expect("")
+	b.step("begin another like it", b.open("#/campaigns/"+id), press("Again with changes…"),
+		until(`document.querySelector("#spec").value.includes("\n  - name: denoise")`), has("This campaign is valid: 2 items of 1 image"))
+	b.step("open it again", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 2`))
 	b.step("open its image", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"),
 		until(fmt.Sprintf(`document.querySelector("#item-title").innerText.includes(%q)`, hostileName)))
 	clean("an item")

@@ -57,7 +57,7 @@ type backendFlags struct {
 func (f *backendFlags) add(cmd *cobra.Command, role string) {
 	f.nats.role = role
 	f.nats.add(cmd)
-	if words := strings.Fields(cmd.Use); len(words) > 1 && words[1] == "CAMPAIGN" {
+	if words := strings.Fields(cmd.Use); len(words) > 1 && strings.Trim(words[1], "[]") == "CAMPAIGN" {
 		cmd.ValidArgsFunction = f.completeCampaigns
 	}
 	set := cmd.Flags()

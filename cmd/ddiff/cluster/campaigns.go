@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/api"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
@@ -64,16 +66,20 @@ func cost(s manifest.Status) string {
 func newStatusCommand() *cobra.Command {
 	var asJSON, follow bool
 	cmd := verb(&cobra.Command{
-		Use:   "status CAMPAIGN",
+		Use:   "status [CAMPAIGN]",
 		Short: "Show a campaign's status, or its progress until it ends",
-		Long: "Show a campaign's status. --watch shows its progress until it ends, and then prints its counts in one line. The\n" +
-			"remaining time has a 95 % interval.",
-		Args: cobra.ExactArgs(1),
+		Long: "Show the status of a campaign, by default of the one that was submitted last. --watch shows its progress until it ends,\n" +
+			"and then prints its counts in one line. The remaining time has a 95 % interval.",
+		Args: cobra.MaximumNArgs(1),
 	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
-		if follow {
-			return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		id, err := oneOrNewest(cmd.Context(), b, args)
+		if err != nil {
+			return err
 		}
-		s, err := b.Campaign(cmd.Context(), args[0])
+		if follow {
+			return watch(cmd.Context(), b, id, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		}
+		s, err := b.Campaign(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -82,6 +88,22 @@ func newStatusCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&follow, "watch", false, "show the progress until the campaign ends")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --watch, one object for each change")
 	return cmd
+}
+
+// oneOrNewest returns the campaign that the arguments name, or the one that was submitted last.
+func oneOrNewest(ctx context.Context, b backend, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	all, err := b.Campaigns(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	if len(all.Campaigns) == 0 {
+		return "", fmt.Errorf("%w: there is no campaign on the board; ddiff list --all has those of the archive", api.ErrNotFound)
+	}
+	newest := slices.MaxFunc(all.Campaigns, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
+	return newest.Campaign.ID, nil
 }
 
 func writeStatus(out io.Writer, s manifest.CampaignStatus) error {

@@ -113,6 +113,35 @@ func (c *changing) Campaign(context.Context, string) (manifest.CampaignStatus, e
 	return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: c.status.Phase}, Status: c.status}, nil
 }
 
+// listed is a board with campaigns.
+type listed struct {
+	backend
+	all []manifest.CampaignStatus
+}
+
+// Campaigns implements backend.
+func (l listed) Campaigns(context.Context, bool) (api.Campaigns, error) {
+	return api.Campaigns{Campaigns: l.all}, nil
+}
+
+// TestNewest: a status without an id is that of the campaign that was submitted last, wherever the list has it.
+func TestNewest(t *testing.T) {
+	t.Parallel()
+	at := func(id string, hour int) manifest.CampaignStatus {
+		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: id, Submitted: time.Date(2026, 11, 28, hour, 0, 0, 0, time.UTC)}}
+	}
+	l := listed{all: []manifest.CampaignStatus{at("b", 2), at("c", 3), at("a", 1)}}
+	if id, err := oneOrNewest(t.Context(), l, nil); id != "c" || err != nil {
+		t.Errorf("the newest is %q, %v", id, err)
+	}
+	if id, err := oneOrNewest(t.Context(), l, []string{"a"}); id != "a" || err != nil {
+		t.Errorf("the named one is %q, %v", id, err)
+	}
+	if _, err := oneOrNewest(t.Context(), listed{}, nil); !errors.Is(err, api.ErrNotFound) || !strings.Contains(err.Error(), "list --all") {
+		t.Errorf("without a campaign: %v", err)
+	}
+}
+
 // TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.
 func TestFailuresOfWatch(t *testing.T) {
 	t.Parallel()

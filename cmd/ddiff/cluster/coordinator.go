@@ -240,7 +240,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
 		Inspect: inspect, Usage: usage, Campaigns: o.campaigns,
 		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
-	}, stderr)
+	}, probes, stderr)
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 }
 
 // serveAPI serves the HTTP API until stop is called, if a flag asks for it.
-func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, stderr io.Writer) (stop func(), err error) {
+func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, p *probes, stderr io.Writer) (stop func(), err error) {
 	if o.api.address == "" {
 		return func() {}, nil
 	}
@@ -287,7 +287,10 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, st
 			c.Close()
 		}
 	}()
-	server := serve.Config{Backend: c, Controller: c, Kind: "cluster", PublicURL: o.api.publicURL, Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger}
+	server := serve.Config{
+		Backend: c, Controller: c, Kind: "cluster", PublicURL: o.api.publicURL, Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger,
+		Health: map[string]func() error{"/startupz": p.started.test, "/readyz": p.ready.test, "/livez": p.live.test},
+	}
 	if o.api.requireTokens {
 		server.Tokens = c
 	} else {

@@ -24,7 +24,7 @@ type listenFlags struct{ health, metrics string }
 
 func (l *listenFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.health, "health-listen", "", "serve GET /startupz, /readyz and /livez at `HOST:PORT` (default: off)")
-	f.StringVar(&l.metrics, "metrics-listen", "", "serve GET /metrics for Prometheus at `HOST:PORT`, which may be that of --health-listen (default: off)")
+	f.StringVar(&l.metrics, "metrics-listen", "", "serve GET /metrics for Prometheus at `HOST:PORT`, and the paths of --health-listen (default: off)")
 }
 
 // serve serves the probes and the metrics until stop is called. The error is that of cli.Usage when an address cannot be used.
@@ -40,7 +40,11 @@ func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Teleme
 		p.handle(at("--health-listen", l.health))
 	}
 	if l.metrics != "" {
-		at("--metrics-listen", l.metrics).Handle("GET /metrics", tel.Metrics())
+		mux := at("--metrics-listen", l.metrics)
+		mux.Handle("GET /metrics", tel.Metrics())
+		if l.metrics != l.health {
+			p.handle(mux)
+		}
 	}
 	var services []*lifecycle.Service
 	stop = func() {
@@ -151,9 +155,11 @@ type probe struct{ check atomic.Pointer[func() error] }
 
 func (p *probe) set(check func() error) { p.check.Store(&check) }
 
+func (p *probe) test() error { return (*p.check.Load())() }
+
 // ServeHTTP implements http.Handler.
 func (p *probe) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	if err := (*p.check.Load())(); err != nil {
+	if err := p.test(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

@@ -46,7 +46,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, err := manifest.Load(args[0])
 			if err != nil {
-				return cli.Usage(err)
+				return cli.Usage(spec.Problems(err, c.Admission()))
 			}
 			own, files, err := campaign.SubmittedOperators(c, spec)
 			if err != nil {

@@ -39,7 +39,7 @@ const fileName = "campaign"
 func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
 	spec, err := manifest.Parse(fileName, file, nowhere)
 	if err != nil {
-		return nil, err
+		return nil, spec.Problems(err, c.cfg.Catalogue.Admission())
 	}
 	paths := map[string]string{
 		"dataset.path": spec.Dataset.Path, "dataset.mask": spec.Dataset.Mask, "dataset.kernel": spec.Dataset.Kernel, "prior": spec.Prior,

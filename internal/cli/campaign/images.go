@@ -30,9 +30,12 @@ func isCampaign(arg string) bool {
 // loadCampaign reads a campaign file. The images of --images replace its dataset.path.
 func (o Options) loadCampaign(path string) (*manifest.Spec, error) {
 	spec, err := manifest.Load(path)
+	if err != nil {
+		return nil, spec.Problems(err, o.Catalogue.Program())
+	}
 	from, flag := o.replacement()
-	if err != nil || from == "" {
-		return spec, err
+	if from == "" {
+		return spec, nil
 	}
 	dir, err := os.Getwd()
 	if err != nil {

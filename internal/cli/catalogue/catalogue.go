@@ -35,6 +35,14 @@ type parameterInfo struct {
 	With    []string         `json:"with,omitempty"` // see parameter.Parameter.With
 }
 
+func describe(p parameter.Parameter) parameterInfo {
+	i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Default: new(p.Start()), Doc: p.Doc, With: p.With}
+	if i.Kind == "number" || i.Kind == "integer" {
+		i.Min, i.Max = &p.Min, &p.Max
+	}
+	return i
+}
+
 // Methods returns the methods with their parameters, preset rows and curves.
 func Methods(set method.Set) (methods []Method) {
 	for _, m := range set.Infos() {
@@ -42,12 +50,9 @@ func Methods(set method.Set) (methods []Method) {
 			Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps, MaxSteps: m.MaxSteps, Presets: m.Rows, Curves: m.Curves,
 		}
 		for _, p := range m.Parameters {
-			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Doc: p.Doc, With: p.With}
-			if !slices.Contains(m.Required, p.Name) {
-				i.Default = new(p.Start())
-			}
-			if i.Kind == "number" || i.Kind == "integer" {
-				i.Min, i.Max = &p.Min, &p.Max
+			i := describe(p)
+			if slices.Contains(m.Required, p.Name) {
+				i.Default = nil
 			}
 			info.Parameters = append(info.Parameters, i)
 		}
@@ -58,10 +63,11 @@ func Methods(set method.Set) (methods []Method) {
 
 // Task is one task with the settings of the first method, DDiff, in every preset.
 type Task struct {
-	Name    string                     `json:"name"`
-	About   string                     `json:"about"`
-	Params  map[string]float64         `json:"params"`
-	Presets map[string]method.Settings `json:"presets"`
+	Name       string                     `json:"name"`
+	About      string                     `json:"about"`
+	Params     map[string]float64         `json:"params"` // the defaults
+	Parameters []parameterInfo            `json:"parameters"`
+	Presets    map[string]method.Settings `json:"presets"`
 }
 
 // Tasks returns the tasks, and the length of the bundled prior's schedule.
@@ -78,7 +84,10 @@ func Tasks(c shard.Catalogue) ([]Task, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		task := Task{t.Name, t.Doc, params, map[string]method.Settings{}}
+		task := Task{t.Name, t.Doc, params, []parameterInfo{}, map[string]method.Settings{}}
+		for _, p := range t.Parameters {
+			task.Parameters = append(task.Parameters, describe(p))
+		}
 		for _, name := range methods.Presets() {
 			s, err := methods.Resolve(method.Request{Method: first.Name, Preset: name, Task: t.Name}, total)
 			if err != nil {

@@ -15,6 +15,7 @@ import { Phase, Progress } from "./Progress.jsx";
 import { Quality } from "./Quality.jsx";
 import { useResource } from "./resource.js";
 import { amend, link } from "./route.js";
+import { again } from "./Submit.jsx";
 import { Throughput } from "./Throughput.jsx";
 
 const states = ["done", "failed", "dead", "running", "pending", "cancelled"];
@@ -43,6 +44,12 @@ function Facts({ campaign: c, status: s }) {
   return <dl class="facts">{facts.filter(([, v]) => v && v !== "–").map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
 }
 
+// sides are those of a comparison to begin with: the methods of a campaign that has several.
+function sides({ id, spec }) {
+  const [first, second] = spec.methods ?? [];
+  return second ? { a: id, b: id, where_a: `method=${first}`, where_b: `method=${second}` } : { a: id };
+}
+
 export function Campaign({ id, query, may }) {
   const path = `campaigns/${name(id)}`;
   const { value, error, reload } = useResource(path, undefined, ofCampaign(id));
@@ -56,7 +63,8 @@ export function Campaign({ id, query, may }) {
         <h1>{campaign.spec.name || campaign.id} <Phase campaign={campaign} /></h1>
         <p class="actions">
           {ended(campaign.phase) && <a class="button" href={address(`${path}/report/index.html`)}>Report</a>}
-          <a class="button" href={link(["compare"], { a: id })}>Compare…</a>
+          <a class="button" href={link(["compare"], sides(campaign))}>Compare…</a>
+          {may && <button type="button" onClick={() => again(campaign.spec)}>Again with changes…</button>}
           {may && <Actions campaign={campaign} done={reload} />}
         </p>
       </div>

@@ -1,4 +1,4 @@
-// Compare.jsx: two campaigns, paired by measurement. The server computes what ddiff compare prints.
+// Compare.jsx: two campaigns, or two selections of one, paired by measurement. The server computes what ddiff compare prints.
 
 import { useMemo } from "preact/hooks";
 import { count, fixed, plural } from "./format.js";
@@ -58,19 +58,32 @@ function Largest({ images, a, b }) {
   );
 }
 
+// conditions divides a text such as task=hdr; method=ddiff.
+const conditions = (text) => (text ?? "").split(";").map((c) => c.trim()).filter(Boolean);
+
+// suggested are conditions that results of campaigns may have.
+const suggested = (campaigns) => [...new Set(campaigns.flatMap(({ spec }) => [
+  ...(spec.methods ?? []).map((m) => `method=${m}`), ...(spec.tasks ?? []).map((t) => `task=${t.name ?? t}`),
+]))].sort();
+
 export function Compare({ query }) {
-  const { a, b, metric } = query;
+  const { a, b, metric, where, where_a, where_b } = query;
   const list = useResource("campaigns");
   const metrics = useResource("metrics").value ?? [];
-  const both = a && b && a !== b;
-  const { value, error, reload } = useResource(both ? "compare" : null, { a, b, metric });
+  const both = a && b && (a !== b || (where_a ?? "") !== (where_b ?? ""));
+  const wanted = { a, b, metric, where: conditions(where), where_a: conditions(where_a), where_b: conditions(where_b) };
+  const { value, error, reload } = useResource(both ? "compare" : null, wanted);
   const names = useMemo(() => (list.value?.campaigns ?? []).map((c) => c.campaign.id).reverse(), [list.value]);
   const choice = (side) => (
     <label>{side.toUpperCase()} <select value={query[side] ?? ""} onChange={(e) => amend({ [side]: e.target.value })}>
       <option value="">choose</option>{[...new Set([...names, query[side]].filter(Boolean))].map((n) => <option key={n}>{n}</option>)}
     </select></label>
   );
-  let body = <Message title="Choose two campaigns">Both must have restored the same measurements: the same images, tasks, noise and seed.</Message>;
+  const condition = (field, label) => (
+    <label>{label} <input name={field} list="conditions" placeholder="method=ddiff; task=hdr" value={query[field] ?? ""} onChange={(e) => amend({ [field]: e.target.value })} /></label>
+  );
+  const known = suggested((list.value?.campaigns ?? []).map((c) => c.campaign).filter((c) => [a, b].includes(c.id)));
+  let body = <Message title="Choose two campaigns, or two conditions of one">Both sides must have restored the same measurements: the same images, tasks, noise and seed.</Message>;
   if (both && error && !value) body = <Failure error={error} retry={reload} />;
   else if (both && !value) body = <Loading />;
   else if (both) {
@@ -88,7 +101,8 @@ export function Compare({ query }) {
     <>
       <div class="head"><h1>Compare</h1></div>
       <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
-        {choice("a")}{choice("b")}
+        {choice("a")}{condition("where_a", "Only in A")}{choice("b")}{condition("where_b", "Only in B")}{condition("where", "Only in both")}
+        <datalist id="conditions">{known.map((c) => <option key={c} value={c} />)}</datalist>
         <label>Metric <select value={metric ?? "psnr"} onChange={(e) => amend({ metric: e.target.value })}>{metrics.map((m) => <option key={m.name} value={m.name}>{m.title}</option>)}</select></label>
       </form>
       {body}

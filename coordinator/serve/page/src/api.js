@@ -12,7 +12,8 @@ export class ApiError extends Error {
 }
 
 export const address = (path, query = {}) => {
-  const set = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== "" && v !== false);
+  const each = Object.entries(query).flatMap(([field, v]) => (Array.isArray(v) ? v.map((one) => [field, one]) : [[field, v]]));
+  const set = each.filter(([, v]) => v !== undefined && v !== null && v !== "" && v !== false);
   return base + path + (set.length > 0 ? `?${new URLSearchParams(set)}` : "");
 };
 
