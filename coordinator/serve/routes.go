@@ -140,6 +140,7 @@ func (s *Server) register() error {
 
 	s.addCampaigns()
 	s.addItems()
+	s.addArchive()
 	if err := s.addReport(); err != nil {
 		return err
 	}

@@ -82,13 +82,14 @@ const (
 
 // Server answers HTTP requests. Its methods may be called concurrently.
 type Server struct {
-	cfg     Config
-	mux     *http.ServeMux
-	api     huma.API
-	hub     *hub
-	memory  *semaphore.Weighted // in bytes
-	pixels  *semaphore.Weighted // of pictures that are scaled
-	handler http.Handler
+	cfg      Config
+	mux      *http.ServeMux
+	api      huma.API
+	hub      *hub
+	memory   *semaphore.Weighted // in bytes
+	pixels   *semaphore.Weighted // of pictures that are scaled
+	archives *semaphore.Weighted // that are sent
+	handler  http.Handler
 }
 
 // New returns a server. Serve starts it.
@@ -102,7 +103,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, mux: http.NewServeMux(), hub: newHub(),
-		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail),
+		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail), archives: semaphore.NewWeighted(maxArchives),
 	}
 	if err := s.register(); err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func secured(next http.Handler) http.Handler {
 func (s *Server) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if !strings.HasSuffix(r.URL.Path, "/events") {
+		if !isStream(r) {
 			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.AnswerLimit)
 			defer cancel()
 			r = r.WithContext(ctx)
@@ -179,10 +180,15 @@ func (s *Server) limited(next http.Handler) http.Handler {
 	})
 }
 
+// isStream reports whether the answer of a request may be long: its route limits it.
+func isStream(r *http.Request) bool {
+	return strings.HasSuffix(r.URL.Path, "/events") || strings.HasSuffix(r.URL.Path, "/archive")
+}
+
 // tagged adds an ETag to an answer, and answers 304 to a client that has it.
 func tagged(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/events") {
+		if r.Method != http.MethodGet || isStream(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -114,9 +114,9 @@ func submitted(b *browser, c *Cluster) string {
 		until(`/- name: gaussian_deblur\n    params:\n      size: 61 # .+ pixels.*\n      std: 3 #/.test(document.querySelector("#spec").value)`), has("Line 3: dataset.path"))
 	b.step("add a parameter",
 		script(`const spec = document.querySelector("#spec"); spec.focus(); spec.setSelectionRange(spec.value.indexOf("std"), spec.value.indexOf("std"))`),
-		script(`[...document.querySelectorAll(".side details > summary")].filter((s) => /^(Methods|ddiff$)/.test(s.innerText)).forEach((s) => s.click())`),
-		script(`[...document.querySelectorAll(".side dt button")].find((x) => x.innerText === "data_step").click()`),
-		until(`/ {6}std: 3 #.*\n {6}data_step: gradient\n/.test(document.querySelector("#spec").value)`), has("solver"))
+		script(`[...document.querySelectorAll(".side details > summary")].filter((s) => /^(Methods|ddiff$)/.test(s.textContent)).forEach((s) => s.click())`),
+		script(`[...document.querySelectorAll(".side dt button")].find((x) => x.textContent === "data_step").click()`),
+		until(`/ {6}std: 3 #.*\n {6}data_step: gradient\n/.test(document.querySelector("#spec").value)`), has("Line 10: tasks[0].params.data_step"))
 	b.step("drop a file", script(`const files = new DataTransfer(); files.items.add(new File(["name: dropped\ntasks: [nonsense]\nsteps: many\n"], "a.yaml"));
 		document.querySelector("#spec").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }))`),
 		until(`document.querySelector("#spec").value.startsWith("name: dropped")`), has("nonsense"), has("want an integer"))
@@ -275,6 +275,9 @@ func retried(b *browser) {
 func viewed(b *browser, id string) {
 	b.step("sort by the score", script(`const sort = document.querySelector("[name=sort]"); sort.value = "-psnr"; sort.dispatchEvent(new Event("change", { bubbles: true }))`),
 		until(`location.hash.includes("sort=-psnr") && document.querySelector(".toolbar output").innerText === "12 items"`))
+	b.step("download the first ten", until(`/\/archive\?state=done&sort=-psnr&limit=10$/.test(document.querySelector(".toolbar a[download]").href)`),
+		script(`fetch(document.querySelector(".toolbar a[download]").href).then((a) => a.arrayBuffer()).then((tar) => { document.body.dataset.tar = new TextDecoder().decode(tar.slice(0, 4)) + tar.byteLength })`),
+		until(`/^0001\d{6,}$/.test(document.body.dataset.tar)`))
 	b.shot("page-campaign")
 	b.step("open an image", chromedp.Click(".row .open"), chromedp.WaitVisible("dialog.viewer #stage"),
 		until(`document.querySelectorAll("#stage .frame img").length === 3 && [...document.querySelectorAll("#stage img")].every((i) => i.complete && i.naturalWidth > 0)`))

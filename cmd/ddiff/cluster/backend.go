@@ -20,7 +20,7 @@ import (
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
-	"ddiff/internal/cli/localpage"
+	"ddiff/internal/cli/server"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -40,17 +40,10 @@ type backend interface {
 	RevokeToken(ctx context.Context, id string) error
 }
 
-// The environment variables behind the flags of a server. A token has no flag: other users can see the arguments of a process.
-const (
-	envServer   = "DDIFF_SERVER"
-	envServerCA = "DDIFF_SERVER_CA"
-	envToken    = "DDIFF_TOKEN"
-)
-
 // backendFlags are the flags that locate a cluster: by its NATS servers, or by a coordinator that serves the API.
 type backendFlags struct {
-	nats       natsFlags
-	server, ca string
+	nats   natsFlags
+	server server.Flags
 }
 
 // add registers the flags on cmd, and completes the CAMPAIGN argument of a command that has one. Role is the prefix of the reply inboxes.
@@ -60,9 +53,7 @@ func (f *backendFlags) add(cmd *cobra.Command, role string) {
 	if words := strings.Fields(cmd.Use); len(words) > 1 && strings.Trim(words[1], "[]") == "CAMPAIGN" {
 		cmd.ValidArgsFunction = f.completeCampaigns
 	}
-	set := cmd.Flags()
-	set.StringVar(&f.server, "server", "", "`address` of a coordinator with --listen, in place of --nats; $"+envToken+" has the access token ($"+envServer+")")
-	set.StringVar(&f.ca, "server-ca", "", "PEM `file` with the authorities of the server's certificate ($"+envServerCA+")")
+	f.server.Add(cmd.Flags(), "in place of --nats")
 }
 
 // The roles of commands on NATS: roleAdmin has the permissions of a coordinator.
@@ -101,23 +92,16 @@ func show[T any](cmd *cobra.Command, asJSON bool, record T, text func(out io.Wri
 
 // with calls use with the cluster that the flags name.
 func (f backendFlags) with(ctx context.Context, use func(b backend) error) error {
-	if f.server != "" && f.nats.url != "" {
+	if f.server.Address != "" && f.nats.url != "" {
 		return cli.Usage(errors.New("--server and --nats exclude each other; give one of them"))
 	}
-	if f.server == "" && f.nats.url == "" {
-		f.server = os.Getenv(envServer)
+	if f.nats.url == "" {
+		f.server.Address = cmp.Or(f.server.Address, os.Getenv(server.Env))
 	}
-	if f.server != "" {
-		if f.ca == "" {
-			f.ca = os.Getenv(envServerCA)
-		}
-		token := os.Getenv(envToken)
-		if token == "" {
-			token = localpage.Secret(f.server)
-		}
-		c, err := api.NewClient(api.ClientConfig{URL: f.server, Token: token, CAFile: f.ca})
+	if f.server.Address != "" {
+		c, err := f.server.Client()
 		if err != nil {
-			return cli.Usage(err)
+			return err
 		}
 		return use(c)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
+	"ddiff/internal/cli/server"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -41,6 +43,7 @@ type pullOptions struct {
 	items []string // beginnings of identities
 	tasks []string
 	json  bool
+	api   server.Flags
 }
 
 func newPullCommand() *cobra.Command {
@@ -51,10 +54,12 @@ func newPullCommand() *cobra.Command {
 		Long: "Copy the items of an output, by default all of them with the report, from a bucket to DIR. Check each file\n" +
 			"against the digest in its result.json before writing it, and write result.json last.\n" +
 			"Rerun the same command to resume: items that DIR has are not copied again. DIR is an output like that of\n" +
-			"ddiff run, with links under restored/. SOURCE is s3://bucket/prefix?endpoint=URL, or a directory.",
+			"ddiff run, with links under restored/. SOURCE is s3://bucket/prefix?endpoint=URL, a directory, or with --server the id\n" +
+			"of a campaign, whose done items are copied without keys of the store; ddiff report DIR then makes the report.",
 		Example: "  ddiff pull \"s3://results/demo?endpoint=https://host\" out/demo\n" +
 			"  ddiff pull s3://results/demo out/demo --task hdr\n" +
-			"  ddiff pull s3://results/demo out/demo --item 5f0c11d2",
+			"  ddiff pull s3://results/demo out/demo --item 5f0c11d2\n" +
+			"  ddiff pull night-5f0c11d2 out/night --server https://host:8080",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.pull(cmd.Context(), args[0], args[1], cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -64,17 +69,25 @@ func newPullCommand() *cobra.Command {
 	f.StringSliceVar(&o.items, "item", nil, "only items whose ids begin with one of these `prefixes`, separated by commas")
 	f.StringSliceVar(&o.tasks, "task", nil, "only items of these `tasks`, separated by commas")
 	f.BoolVar(&o.json, "json", false, "print the counts as a JSON object")
+	o.api.Add(f, "from which the campaign SOURCE is copied")
 	return cmd
 }
 
-// puller copies items from one store to another.
+// source has the files of an output.
+type source interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
+}
+
+// puller copies items from an output to a store.
 type puller struct {
 	pullOptions
-	from, to storage.Store
-	results  storage.Store // from, with the limit maxResult
-	dir      string
-	show     func(line string) // a status line on a terminal
-	stderr   io.Writer
+	from    source
+	results source // from, with the limit maxResult
+	to      storage.Store
+	dir     string
+	show    func(line string) // a status line on a terminal
+	stderr  io.Writer
 
 	mu     sync.Mutex
 	counts pullCounts
@@ -95,27 +108,17 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 		return cli.Usage(fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir))
 	}
 	p := &puller{pullOptions: o, dir: dir, stderr: stderr, show: cli.StatusLine(stderr), named: map[string]bool{}}
-	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), Skipped: p.skip})
-	if errors.Is(err, fs.ErrNotExist) {
-		return cli.Usage(fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source))
-	}
+	closeSource, err := p.open(ctx, source)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", redact.Address(source), err)
+		return err
 	}
-	defer from.Close() //nolint:errcheck // nothing was written
+	defer closeSource()
 	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
 	if err != nil {
 		return fmt.Errorf("open %s: %w", redact.Address(dir), err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-
-	// A second handle, since measurements are larger than results.
-	results, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), MaxBytes: maxResult})
-	if err != nil {
-		return fmt.Errorf("open %s: %w", redact.Address(source), err)
-	}
-	defer results.Close() //nolint:errcheck // nothing was written
-	p.from, p.results, p.to = from.Store, results.Store, to.Store
+	p.to = to.Store
 	err = p.copyAll(ctx)
 	p.show("")
 	if err != nil {
@@ -131,6 +134,36 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 		return fmt.Errorf("%w: %d of %d items have files that do not match their digests", cli.ErrMismatch, p.counts.Wrong, p.counts.Items)
 	}
 	return nil
+}
+
+// open opens the source, until close is called.
+func (p *puller) open(ctx context.Context, source string) (closeSource func(), err error) {
+	if p.api.Address != "" {
+		c, err := p.api.Client()
+		if err != nil {
+			return nil, err
+		}
+		p.from = remote{c, source}
+		p.results = p.from
+		return func() {}, nil
+	}
+	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), Skipped: p.skip})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.Usage(fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", redact.Address(source), err)
+	}
+	// A second handle, since measurements are larger than results.
+	results, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), MaxBytes: maxResult})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", redact.Address(source), err), from.Close())
+	}
+	p.from, p.results = from.Store, results.Store
+	return func() {
+		_ = from.Close() // nothing was written
+		_ = results.Close()
+	}, nil
 }
 
 // selection describes the flags for an error.

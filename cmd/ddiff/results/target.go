@@ -161,7 +161,7 @@ func itemAddress(address string) (output, id string) {
 }
 
 // itemIDs yields the identities of the items in a store, in order.
-func itemIDs(ctx context.Context, store storage.Store) iter.Seq2[string, error] {
+func itemIDs(ctx context.Context, store source) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		last := ""
 		for info, err := range store.List(ctx, itemsPrefix) {

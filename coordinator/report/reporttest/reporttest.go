@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,10 +135,10 @@ func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// List yields the keys with the prefix, in no order.
+// List yields the keys with the prefix, in their order.
 func (m *Memory) List(_ context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
-		for _, key := range Keys(m, prefix) {
+		for _, key := range slices.Sorted(slices.Values(Keys(m, prefix))) {
 			if !yield(storage.Info{Key: key, Size: int64(len(m.Files[key]))}, nil) {
 				return
 			}

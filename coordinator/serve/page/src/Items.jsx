@@ -1,7 +1,7 @@
 // Items.jsx: the items of a campaign, filtered and sorted by the server, page by page. Only the rows near the window are in the document.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { get, name } from "./api.js";
+import { address, get, name } from "./api.js";
 import { ofCampaign, useEvents } from "./events.js";
 import { count, duration, fixed, plural } from "./format.js";
 import { Failure, Message } from "./Message.jsx";
@@ -15,9 +15,11 @@ const warnings = ["any", "residual", "sigma", "worse", "flat", "steps"];
 const orders = [["", "order of the dataset"], ["name", "name"], ["psnr", "worst PSNR"], ["-psnr", "best PSNR"], ["-seconds", "slowest"], ["-residual", "largest residual"]];
 const filters = ["task", "method", "state", "warning", "name", "sort"];
 
+const filtersOf = (query) => Object.fromEntries(filters.map((f) => [f, query[f]]));
+
 // usePages reads the items that match, a page at a time. It reads the loaded ones again when the campaign moves.
 function usePages(id, query) {
-  const wanted = Object.fromEntries(filters.map((f) => [f, query[f]]));
+  const wanted = filtersOf(query);
   const key = JSON.stringify([id, wanted]);
   const [state, set] = useState({ items: [] });
   const reading = useRef(null);
@@ -102,6 +104,17 @@ function useWindow(list, size, total) {
   return range;
 }
 
+// Download offers the files of the first done items in the shown order.
+function Download({ id, wanted }) {
+  const [limit, set] = useState(10);
+  return (
+    <>
+      <label>First <select name="first" value={limit} onChange={(e) => set(e.target.value)}>{[10, 100, 1000].map((n) => <option key={n}>{n}</option>)}</select></label>
+      <a class="button" download href={address(`campaigns/${name(id)}/archive`, { ...wanted, state: "done", limit })}>Download</a>
+    </>
+  );
+}
+
 export function Items({ id, query, status, listed }) {
   const { items, total, error, loaded, more } = usePages(id, query);
   const list = useRef(null);
@@ -129,6 +142,7 @@ export function Items({ id, query, status, listed }) {
         <label>Sort <select name="sort" value={query.sort ?? ""} onChange={(e) => amend({ sort: e.target.value })}>
           {orders.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
         </select></label>
+        {status.counts.done > 0 && <Download id={id} wanted={filtersOf(query)} />}
         <output>{loaded ? plural(total ?? 0, "item") : "reading"}</output>
       </form>
       {error && <Failure error={error} />}
