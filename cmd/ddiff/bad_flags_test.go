@@ -11,7 +11,7 @@ func badFlags() []badInput {
 		all = append(all, badInput{name: "flag/" + strings.Join(args, " "), args: args, code: code, parts: []string{"ddiff: ", part}})
 	}
 	for _, command := range []string{
-		"run", "tune", "verify", "replay", "pull", "score", "report", "compare", "view", "export", "coordinator", "worker", "workers", "submit", "list", "status",
+		"run", "tune", "verify", "replay", "pull", "score", "report", "compare", "view", "export", "coordinator", "worker", "workers", "submit", "list", "status", "top",
 		"pause", "resume", "cancel", "retry", "delete", "tasks", "methods", "prior inspect", "prior check",
 		"prior card", "operator check", "doctor", "runtime where", "runtime install", "bench", "gc", "version", "man",
 	} {

@@ -56,6 +56,14 @@ func (s Style) Red(text string) string { return s.wrap("31", text) }
 // Green returns green text.
 func (s Style) Green(text string) string { return s.wrap("32", text) }
 
+// Clear returns what clears the screen, or nothing where text is not coloured.
+func (s Style) Clear() string {
+	if s.mark == "" {
+		return ""
+	}
+	return s.mark + "H" + s.mark + "J"
+}
+
 // StatusLine returns a function that replaces the status line of the terminal behind w; an empty line removes it. Without an [Output] on
 // a terminal it does nothing.
 func StatusLine(w io.Writer) func(line string) {

@@ -124,6 +124,28 @@ func (l listed) Campaigns(context.Context, bool) (api.Campaigns, error) {
 	return api.Campaigns{Campaigns: l.all}, nil
 }
 
+// Workers implements backend.
+func (l listed) Workers(context.Context) (api.Workers, error) {
+	return api.Workers{Workers: []manifest.Beat{{Name: "w1\x1b[2J", Provider: "cpu"}}}, nil
+}
+
+// TestTop: a picture has what has not ended, with sums, and nothing that a worker writes moves the cursor.
+func TestTop(t *testing.T) {
+	t.Parallel()
+	of := func(id string, phase manifest.Phase, rate float64, pending int) manifest.CampaignStatus {
+		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: id, Phase: phase}, Status: manifest.Status{Phase: phase, Rate: rate, Counts: manifest.Counts{Pending: pending}}}
+	}
+	l := listed{all: []manifest.CampaignStatus{of("a", manifest.PhaseRunning, 1.5, 7), of("b", manifest.PhaseFinished, 9, 0), of("c", manifest.PhasePaused, 0, 3)}}
+	var out bytes.Buffer
+	if err := writeTop(t.Context(), l, &out, ""); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if !strings.HasPrefix(text, "1 workers  2 campaigns  10 items wait  1.5 items/s\n\nCAMPAIGN") || strings.Contains(text, "\nb ") || strings.Contains(text, "\x1b") || !strings.Contains(text, "w1") {
+		t.Errorf("the picture is %q", text)
+	}
+}
+
 // TestNewest: a status without an id is that of the campaign that was submitted last, wherever the list has it.
 func TestNewest(t *testing.T) {
 	t.Parallel()

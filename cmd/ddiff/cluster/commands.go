@@ -15,7 +15,7 @@ import (
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
 func Commands(c shard.Catalogue) []*cobra.Command {
 	commands := []*cobra.Command{
-		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(),
+		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newTopCommand(),
 	}
 	commands = append(commands, newControlCommands()...)
 	return append(commands, newRetryCommand(), newLogsCommand(), newDeleteCommand(), newTokenCommand())
