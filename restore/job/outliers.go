@@ -16,15 +16,20 @@ const (
 	// mostOutliers is the share of samples above which they belong to the picture.
 	mostOutliers = 0.1
 	// stuck is the least absolute value of a sample that is black or white, as those of dead and hot pixels. Of the isolated samples of sharp pictures few are, in the
-	// mosaic of one of ten photographs 0.12 to 0.25: stuckShare is the least share, fewestStuck the least number.
+	// mosaic of one of ten photographs 0.12 to 0.25: stuckShare is the least share, fewestStuck the least number. aloneShare is their least share in the samples that are black, or white: it
+	// was 0.05 at most in overexposed photographs by day, 0.1 at least with a hundredth of dead and hot pixels.
 	stuck       = 0.99
 	stuckShare  = 0.25
 	fewestStuck = 8
+	aloneShare  = 0.08
 	// fewestWhole and wholeShare are the least number and share of pixels that are so in all channels.
 	// Where wholeEnds of the isolated samples that are black or white belong to such pixels, the other ones are no dead samples.
 	fewestWhole = 3
 	wholeShare  = 2e-4
 	wholeEnds   = 0.5
+	// fewestSure and sureShare are those of samples of a mosaic that are far from their neighbours both of their colour and of all: photographs had 2 at most.
+	fewestSure = 6
+	sureShare  = 1e-3
 	// normalMedian is the median of the absolute value of a normal deviate.
 	normalMedian = 0.6745
 	// sampled is the distance of samples from which the deviation is estimated.
@@ -32,29 +37,18 @@ const (
 )
 
 // outliers finds the dead and hot pixels of a stored picture, and returns their places; none if they are too many to be those. A blurred picture has nothing as sharp as an
-// isolated sample. Others have such details, and of them only the isolated samples that are black or white count: those of pixels that are so in all channels, if these are a
-// few, and all, if they are many beside the other isolated samples and most are not of such pixels. Where there are any, other lone samples that are black or white count, too.
+// isolated sample. Others have such details, and of them only lone samples that are black or white count: those of pixels that are so in all channels, if these are a
+// few, and all, if they are many and most are not of such pixels.
 func (j *Job) outliers() []bool {
 	bad := make([]bool, j.pixels())
 	found := j.samples(plane.isolated)
 	switch j.Op.Task {
 	case operator.GaussianDeblur, operator.MotionDeblur, operator.NonlinearDeblur:
 	default:
-		ends, whole := 0, map[int]bool{}
-		for _, i := range found {
-			if j.atEnd(i) {
-				ends++
-			}
-			if j.wholeAtEnd(i) {
-				whole[i%len(bad)] = true
-			}
-		}
-		many := ends >= fewestStuck && float64(ends) >= stuckShare*float64(len(found))
-		pixels := float64(len(whole)) >= max(fewestWhole, wholeShare*float64(len(bad)))
+		many, pixels, only := j.stuck(found)
 		if !many && !pixels {
 			return bad
 		}
-		only := pixels && float64(len(whole)*j.Op.Measurement[0]) >= wholeEnds*float64(ends) // the others have noise, or a colour
 		found = slices.DeleteFunc(j.samples(plane.lone), func(i int) bool { return (only || !many) && !j.wholeAtEnd(i) })
 	}
 	if float64(len(found)) > mostOutliers*float64(len(j.Problem.Y)) {
@@ -64,6 +58,54 @@ func (j *Job) outliers() []bool {
 		bad[i%len(bad)] = true
 	}
 	return bad
+}
+
+// stuck reports whether many samples of a sharp picture are dead or hot, whether pixels are so in all channels, and whether only these are, by the isolated samples. A picture has few
+// samples that are black or white alone among their neighbours, also beside all its black and white ones where much of the scene is beyond the range.
+func (j *Job) stuck(isolated []int) (many, pixels, only bool) {
+	n := float64(j.pixels())
+	var all, alone, whole, wholeAlone, sure [2]float64 // black and white
+	add := func(to *[2]float64, i int) { to[(end(j.Problem.Y[i])+1)/2]++ }
+	for i := range j.Problem.Y {
+		if j.atEnd(i) {
+			add(&all, i)
+			if i < j.pixels() && j.wholeAtEnd(i) {
+				add(&whole, i)
+			}
+		}
+	}
+	for _, i := range isolated {
+		if j.atEnd(i) {
+			add(&alone, i)
+		}
+	}
+	near, seen := map[int]bool{}, map[int]bool{}
+	if j.Op.Task == operator.Demosaic { // a detail of the scene has neighbours in the other colours
+		for _, i := range (plane{v: j.Problem.Y, height: j.Op.Measurement[1], width: j.Op.Measurement[2]}).peaks() {
+			near[i] = true
+		}
+	}
+	for _, i := range j.samples(plane.peaks) {
+		if near[i] {
+			add(&sure, i)
+		}
+		if at := i % j.pixels(); j.wholeAtEnd(i) && !seen[at] {
+			seen[at] = true
+			add(&wholeAlone, i)
+		}
+	}
+	noticed := func(part, of [2]float64) (sum float64) {
+		for k := range part {
+			if part[k] >= aloneShare*of[k] {
+				sum += part[k]
+			}
+		}
+		return sum
+	}
+	ends, wholes := noticed(alone, all), noticed(wholeAlone, whole)
+	many = ends >= max(fewestStuck, stuckShare*float64(len(isolated))) || noticed(sure, all) >= max(fewestSure, sureShare*n)
+	pixels = wholes >= max(fewestWhole, wholeShare*n)
+	return many, pixels, pixels && wholes*float64(j.Op.Measurement[0]) >= wholeEnds*ends // the others have noise, or a colour
 }
 
 // samples returns the samples of y that are found in its planes.
@@ -210,6 +252,17 @@ func (p plane) isolated() (found []int) {
 		}
 		if found, last = append(found, next...), next; float64(len(found)) > mostOutliers*float64(len(p.v)) {
 			break
+		}
+	}
+	return found
+}
+
+// peaks returns the samples that are black or white and far from all of their neighbours but one.
+func (p plane) peaks() (found []int) {
+	none, buffer := make([]bool, len(p.v)), [8]float32{}
+	for at, v := range p.v {
+		if end(v) != 0 && !p.usual(at) && far(v, p.neighbours(buffer[:0], at, none), leastFar) {
+			found = append(found, at)
 		}
 	}
 	return found

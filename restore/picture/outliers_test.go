@@ -105,6 +105,7 @@ func TestDeadPixels(t *testing.T) {
 		{task: operator.Denoise, side: 64, sigma: 0.05},
 		{image: "images/astronaut.png", task: operator.Denoise, side: 64, sigma: 0.05}, // black and white
 		{task: operator.Demosaic, side: 64, sigma: 0.05},
+		{image: "images/astronaut.png", task: operator.Demosaic, side: 64, sigma: 0.05},
 	} {
 		var without, found, masked float64
 		images := []string{"images/chelsea.png", "unseen/windmill.png"}
