@@ -33,6 +33,8 @@ type Job struct {
 	Plan    restore.Plan
 	Op      *operator.Operator // A
 	Problem solver.Problem
+	// Original is the file of which the measurement is a part, and whose compression it has; nil for a whole picture.
+	Original []byte
 	// Warnings are those so far.
 	Warnings []item.Warning
 

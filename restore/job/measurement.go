@@ -155,6 +155,9 @@ func (j *Job) readPicture(path string, data []byte) error {
 	}
 	j.noteOrientation(orientation)
 	j.warnOf(p)
+	if j.Original != nil {
+		data = j.Original
+	}
 	j.lossy, j.quality = raster.IsLossy(data), qualityOf(data)
 	return j.checkNumbers(path, p.Bits)
 }

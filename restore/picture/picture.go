@@ -35,6 +35,8 @@ type Picture struct {
 	// Name is the picture's in messages and in the passport.
 	Name        string
 	Measurement File
+	// Original is the file of which the measurement is a part, and whose compression it has; the zero File for a whole picture.
+	Original File
 	// Mask and Kernel are those of the task; the zero File is none.
 	Mask, Kernel File
 	// Range has the values of black and white in an array, or in the samples of a picture. Nil: those of the task.
@@ -47,7 +49,7 @@ type Settings struct {
 	// Task is the degradation, Params the parameters of its operator; missing ones have their defaults, or are read from the file.
 	Task   string
 	Params map[string]float64
-	// Sigma is the standard deviation of the noise, with black at -1 and white at 1. Estimate: it is estimated from the picture.
+	// Sigma is the standard deviation of the noise, with black at -1 and white at 1. Estimate: it is estimated from the picture, or was if it is not 0.
 	Sigma    float64
 	Estimate bool
 	// Photons is the mean photon count of a white pixel, 0 for none.
@@ -142,7 +144,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		return it, fmt.Errorf("read %s: %w", p.Measurement.name(), err)
 	}
 	s := p.Settings
-	if s.Estimate {
+	if s.Estimate && s.Sigma == 0 {
 		noisy := job.Noisy{Task: s.Task, Params: s.Params, Own: c.Operators.Known(s.Task).Own != nil, Width: image.Width, Height: image.Height, Measurement: y, Mask: mask, Range: p.Range}
 		if s.Sigma, err = look.Sigma(noisy); err != nil {
 			return it, p.failed(fmt.Errorf("sigma auto: %w", err))

@@ -181,6 +181,9 @@ func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error
 	if err := s.plan(j); err != nil {
 		return err
 	}
+	if j.Original, _, err = s.files.read("original", p.Original); err != nil {
+		return err
+	}
 	if err := s.loader.Fetch(ctx, j); err != nil {
 		return err
 	}

@@ -39,7 +39,8 @@ type picture struct {
 	ext  string // extension of its restored picture
 	file string // path of its restored picture; empty: by the other fields
 
-	// Of a preview: the shorter side of the whole picture in parts of its own, and its estimated noise. Zero: not of a preview.
+	// Of a preview: the path of the whole picture, its shorter side in parts of that of the preview, and its estimated noise. Zero: not of a preview.
+	whole string
 	scale float64
 	sigma *float64
 

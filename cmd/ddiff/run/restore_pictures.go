@@ -103,7 +103,7 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 		}
 		if *t.Sigma == manifest.SigmaAuto {
 			if s.Sigma, s.Estimate = 0, true; in.sigma != nil {
-				s.Sigma, s.Estimate = *in.sigma, false
+				s.Sigma = *in.sigma
 			}
 		}
 		if t.Photons != nil {
@@ -120,7 +120,7 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 			}
 		}
 		out = append(out, restorer.Picture{
-			Name: in.name, Measurement: restorer.File{Path: in.path}, Mask: restorer.File{Path: d.Mask}, Kernel: restorer.File{Path: cmp.Or(in.kernel, d.Kernel)},
+			Name: in.name, Measurement: restorer.File{Path: in.path}, Original: restorer.File{Path: in.whole}, Mask: restorer.File{Path: d.Mask}, Kernel: restorer.File{Path: cmp.Or(in.kernel, d.Kernel)},
 			Range: d.MeasurementRange, Settings: s,
 		})
 	}

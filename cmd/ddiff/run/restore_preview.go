@@ -59,7 +59,7 @@ func (w *pictureWriter) cropPreviews(inputs []*picture) (dir string, err error) 
 		if err != nil {
 			return dir, fmt.Errorf("--preview %s: %w", in.name, err)
 		}
-		in.path, in.file, in.scale = path, target[:len(target)-len(filepath.Ext(target))]+".png", scale
+		in.whole, in.path, in.file, in.scale = in.path, path, target[:len(target)-len(filepath.Ext(target))]+".png", scale
 	}
 	return dir, nil
 }

@@ -1,0 +1,49 @@
+package main_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/raster"
+)
+
+// TestPreviewOfJPEG: the preview of a noisy JPEG file has the noise level of the whole file, and none of the advice for files without compression; a stated level neither.
+func TestPreviewOfJPEG(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x := picture(t, filepath.Join("..", "..", "examples", "unseen", "windmill.png"))
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range x.Pix {
+		x.Pix[i] += float32(0.08 * r.NormFloat64())
+	}
+	data, err := raster.EncodePNG(x)
+	must(t, err)
+	photo := filepath.Join(dir, "photo.jpg")
+	write(t, photo, asJPEG(t, data, 85))
+	said := func(args ...string) (sigma float64, warnings []string) {
+		t.Helper()
+		e := ddiff(t, append([]string{"restore", photo, "--json", "--force", "--task", "denoise", "--threads", "1", "--out", dir}, args...)...)
+		wantCode(t, e, 0)
+		var out struct {
+			Sigma    float64
+			Warnings []struct{ Code, Text string }
+		}
+		line, _, _ := strings.Cut(e.stdout, "\n")
+		must(t, json.Unmarshal([]byte(line), &out))
+		for _, w := range out.Warnings {
+			warnings = append(warnings, w.Code+": "+w.Text)
+		}
+		return out.Sigma, warnings
+	}
+	for _, sigma := range []string{"auto", "0.08"} {
+		level, whole := said("--sigma", sigma)
+		partLevel, part := said("--sigma", sigma, "--preview", "96")
+		if level != partLevel || !slices.Equal(whole, part) || sigma == "auto" && len(whole) == 0 {
+			t.Errorf("sigma %s: of the whole file %g, %q; of the preview %g, %q", sigma, level, whole, partLevel, part)
+		}
+	}
+}
