@@ -131,7 +131,7 @@ func (f *File) crop() {
 	middle, moved := [2]int{h / 2, w / 2}, false
 	if reach > 2*own+2 && reach > min(h, w)/4 {
 		middle, reach, moved = [2]int{(top + bottom) / 2, (left + right) / 2}, own, true
-		f.note("its light lies %d pixels to the right and %d below the centre of its frame, and was moved there: the picture is restored without this shift", middle[1]-w/2, middle[0]-h/2)
+		f.note("its light lies %s the centre of its frame, and was moved there: the picture is restored without this shift", away(float64(middle[1]-w/2), float64(middle[0]-h/2)))
 	}
 	side := 2*reach + 1
 	if !moved && 2*side > min(h, w) { // a narrow frame
@@ -170,6 +170,7 @@ func (f *File) square() {
 
 // noteCentre says where the light of a kernel lies, if that is far from its centre: a shifted kernel shifts the restored picture, which no picture shows.
 func (f *File) noteCentre() {
+	f.noteEven()
 	d := f.Draw
 	var right, below, sum float64
 	for i, v := range d.Data {
@@ -178,8 +179,43 @@ func (f *File) noteCentre() {
 		sum += float64(v)
 	}
 	if right, below = right/sum, below/sum; sum > 0 && math.Hypot(right, below) >= max(offCentre, offCentreShare*float64(d.Dims[0])) {
-		f.note("the mean of its light lies %.1f pixels to the right and %.1f below its centre: the restored picture is shifted by as much", right, below)
+		f.note("the mean of its light lies %s its centre: the restored picture may be shifted by as much", away(right, below))
 	}
+}
+
+// noteEven says that a kernel of even sides, whose two halves are alike, was given odd ones by zeros at the left and above.
+func (f *File) noteEven() {
+	d, side := f.Draw, f.Draw.Dims[0]
+	if side != d.Dims[1] || side < 3 || side%2 == 0 {
+		return
+	}
+	even := &operator.Draw{Dims: []int{side - 1, side - 1}}
+	light := [2]bool{} // in its first row and column
+	for i, v := range d.Data {
+		switch y, x := i/side, i%side; {
+		case (y == 0 || x == 0) && v != 0:
+			return
+		case y > 0 && x > 0:
+			light[0], light[1] = light[0] || y == 1 && v != 0, light[1] || x == 1 && v != 0
+			even.Data = append(even.Data, v)
+		}
+	}
+	if light[0] && light[1] && symmetric(even) {
+		f.note("it is one of sides %s below and to the right of zeros; SciPy and OpenCV centre such a kernel as if the zeros were at the right and below: if the picture was blurred so, give it without zeros", sides(side-1, side-1))
+	}
+}
+
+// away says how far to the right and below a place lies.
+func away(right, below float64) string {
+	across, along := "to the right", "below"
+	if right < 0 {
+		across = "to the left"
+	}
+	if below < 0 {
+		along = "above"
+	}
+	tenths := func(v float64) float64 { return math.Round(10*math.Abs(v)) / 10 }
+	return fmt.Sprintf("%g pixels %s and %g %s", tenths(right), across, tenths(below), along)
 }
 
 // offCentre is the distance of a kernel's light from its centre in pixels from which it is said, offCentreShare the least in parts of its side: drawn paths are centred
