@@ -47,10 +47,15 @@ func (s Set) Serves(name string, task operator.Definition, c *prior.Card) error 
 // needsGradient is [Info.Undivided] of the methods with a gradient through the network.
 const needsGradient = "needs the gradient of the network"
 
+// loopsGradient is that of methods whose loop keeps the values of one evaluation at a time.
+const loopsGradient = needsGradient + " in a loop"
+
 // Kept returns the number of evaluations of the network whose values a step of these settings keeps for a gradient. It is 0 for a method
 // without a gradient through the network.
 func (i Info) Kept(s Settings) int {
 	switch {
+	case i.Undivided == loopsGradient:
+		return 1
 	case i.Undivided != needsGradient:
 		return 0
 	case i.PerStep == "":

@@ -30,6 +30,7 @@ func Builtin() Set {
 		PiGDM(),
 		DAPS(),
 		FastDIPS(),
+		SITCOM(),
 		DMPlug(),
 		LatentDDiff(),
 		LatentDAPS(),

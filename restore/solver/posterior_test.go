@@ -143,7 +143,7 @@ type expectation struct {
 //     take the clean image of the prior for certain.
 //   - The answers of the others are estimates. The data term of DDiff and its ablations has a constant step size, so that its weight
 //     grows as the noise falls, and they go from the posterior mean towards the measurement's exact fit; that of DiffPIR has the
-//     weight of the posterior. DMPlug, DCDP, FAST-DIPS and ReSample fit the measurement. The exact fit is least squares, whose noise is not
+//     weight of the posterior. DMPlug, DCDP, FAST-DIPS, SITCOM and ReSample fit the measurement. The exact fit is least squares, whose noise is not
 //     shrunk: it is 0.2 posterior deviations away for pixels, 0.6 for latents.
 func expectations() map[string]expectation {
 	ddiff := map[string]any{
@@ -172,6 +172,7 @@ func expectations() map[string]expectation {
 			"tau": tau, "lr": 1e-4, "lr_ratio": 0.1, "sigma_min": 0.02, "ode_end": 0.001, "chain_steps": 50,
 		}, bias: 0.2, low: 0.9, high: 1.3},
 		"fast_dips":    {steps: 200, values: map[string]any{"sigma_min": 0.02}, bias: 0.4},
+		"sitcom":       {steps: 100, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.4},
 		"dmplug":       {steps: 300, values: map[string]any{"lr": 0.05}, bias: 0.4},
 		"latent_ddiff": {steps: 400, values: latent, bias: 0.4},
 		"latent_daps":  {steps: 100, values: map[string]any{"tau": tau, "lr": 1e-4, "sigma_min": 0.02}, bias: 0.2, low: 0.9, high: 1.3},

@@ -45,10 +45,11 @@ from method_vectors.pigdm import pigdm
 from method_vectors.psld import psld
 from method_vectors.reddiff import reddiff
 from method_vectors.resample import resample
+from method_vectors.sitcom import sitcom
 
 PUBLICATIONS = {
     "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "fast_dips": fast_dips, "latent_daps": latent_daps,
-    "pigdm": pigdm, "psld": psld, "reddiff": reddiff, "resample": resample,
+    "pigdm": pigdm, "psld": psld, "reddiff": reddiff, "resample": resample, "sitcom": sitcom,
 }  # fmt: skip
 
 
