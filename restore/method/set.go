@@ -30,6 +30,7 @@ func Builtin() Set {
 		PiGDM(),
 		DAPS(),
 		FastDIPS(),
+		PnPDM(),
 		SITCOM(),
 		DMPlug(),
 		LatentDDiff(),

@@ -42,6 +42,7 @@ from method_vectors.dps import dps
 from method_vectors.fast_dips import fast_dips
 from method_vectors.latent_daps import latent_daps
 from method_vectors.pigdm import pigdm
+from method_vectors.pnpdm import pnpdm
 from method_vectors.psld import psld
 from method_vectors.reddiff import reddiff
 from method_vectors.resample import resample
@@ -49,7 +50,7 @@ from method_vectors.sitcom import sitcom
 
 PUBLICATIONS = {
     "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "fast_dips": fast_dips, "latent_daps": latent_daps,
-    "pigdm": pigdm, "psld": psld, "reddiff": reddiff, "resample": resample, "sitcom": sitcom,
+    "pigdm": pigdm, "pnpdm": pnpdm, "psld": psld, "reddiff": reddiff, "resample": resample, "sitcom": sitcom,
 }  # fmt: skip
 
 

@@ -1,0 +1,67 @@
+package solver
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// TestGibbsSamplesThePosterior: the answers of pnpdm have the mean and the variances of a known posterior, and their 90 % intervals its probability,
+// all within five standard errors of the samples. The coupling adds the variance rho_min² to that of the noise, which noise_std leaves out here.
+func TestGibbsSamplesThePosterior(t *testing.T) {
+	t.Parallel()
+	const (
+		scale, batches = 15, 4
+		n              = batches * posteriorChains
+		sigma, rho     = posteriorSigma * scale, 0.7 * posteriorSigma * scale
+	)
+	p := scaledPosterior(t, false, scale)
+	settings := resolve(t, method.Request{Method: "pnpdm", Preset: "natural", Task: p.op.Task, Steps: 60})
+	settings = with(settings, "rho", 10*sigma, "rho_min", rho, "sde_steps", 60, "chain_steps", 1, "noise_std", math.Sqrt(sigma*sigma-rho*rho))
+	s := compile(t, onnxtest.Runtime(t), newRun(t, p.prior, p.op, settings), posteriorChains, Build{})
+	values := make([][]float64, len(p.mean)) // of each pixel
+	for batch := range uint32(batches) {
+		probs := make([]Problem, posteriorChains)
+		for i := range probs {
+			probs[i] = Problem{Y: p.y, Draw: p.draw, Key: noise.Key{uint32(i), batch, 6}}
+		}
+		for _, a := range solve(t, s, probs) {
+			for i, v := range a.X {
+				values[i] = append(values[i], float64(v))
+			}
+		}
+	}
+	probability := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+	var mean, variance, covered float64
+	for i, x := range values {
+		deviation := math.Sqrt(1 / p.precision[i][i]) // the precision of a mask and independent pixels is diagonal
+		for k, v := range x {
+			x[k] = (v - p.mean[i]) / deviation
+		}
+		m := 0.0
+		for _, z := range x {
+			m += z / n
+		}
+		for _, z := range x {
+			variance += (z - m) * (z - m) / (n - 1) / float64(len(values))
+		}
+		mean += m * m * n / float64(len(values))
+		slices.Sort(x)
+		covered += (probability(x[n-1-n/20]) - probability(x[n/20])) / float64(len(values))
+	}
+	pixels := float64(len(values))
+	expected := float64(n-1-2*(n/20)) / (n + 1)
+	t.Logf("squared error of the mean in standard errors %.3f, variance %.3f, probability of the intervals %.4f of %.4f", mean, variance, covered, expected)
+	check := func(what string, got, want, deviation float64) {
+		if !(math.Abs(got-want) <= 5*deviation) {
+			t.Errorf("%s is %.4f, want %.4f ± %.4f", what, got, want, 5*deviation)
+		}
+	}
+	check("the squared error of the mean in standard errors", mean, 1, math.Sqrt(2/pixels))
+	check("the share of the variance", variance, 1, math.Sqrt(2/(n*pixels)))
+	check("the probability of the intervals", covered, expected, math.Sqrt(expected*(1-expected)/(n*pixels)))
+}
