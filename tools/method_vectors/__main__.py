@@ -31,6 +31,7 @@ import sys
 
 import torch
 
+from method_vectors.adam_dps import adam_dps
 from method_vectors.daps import daps
 from method_vectors.dcdp import dcdp
 from method_vectors.ddiff import ddiff
@@ -49,7 +50,7 @@ from method_vectors.resample import resample
 from method_vectors.sitcom import sitcom
 
 PUBLICATIONS = {
-    "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "fast_dips": fast_dips, "latent_daps": latent_daps,
+    "adam_dps": adam_dps, "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "fast_dips": fast_dips, "latent_daps": latent_daps,
     "pigdm": pigdm, "pnpdm": pnpdm, "psld": psld, "reddiff": reddiff, "resample": resample, "sitcom": sitcom,
 }  # fmt: skip
 
