@@ -20,6 +20,9 @@ import (
 // listPage is the number of campaigns in one answer, which must fit into a message.
 const listPage = 3000
 
+// boardPage is the size of the records in one answer above which the next record goes into another one.
+const boardPage = queue.MaxRecordBytes / 2
+
 // errBusy: the campaign has ended, and its runner has not.
 var errBusy = errors.New("the campaign is about to end")
 
@@ -80,6 +83,8 @@ func (a *Archiver) execute(ctx context.Context, r *request) (out answer, err err
 		return out, a.inTurn(func() error { return a.archiveNow(ctx, r.Campaign) })
 	case verbList:
 		return a.list(ctx, r)
+	case verbBoard:
+		return a.records(ctx, r)
 	case verbLogs:
 		return a.logs(ctx, r)
 	case verbNote:
@@ -142,6 +147,33 @@ func (a *Archiver) list(ctx context.Context, r *request) (out answer, err error)
 			break
 		}
 		out.Keys, last = append(out.Keys, e.Key()), id
+	}
+	return out, nil
+}
+
+// records answers with the records of the campaigns on the board and of their statuses after r.After, in the order of their keys.
+func (a *Archiver) records(ctx context.Context, r *request) (out answer, err error) {
+	found, err := a.campaigns.Read(ctx)
+	if err != nil {
+		return out, err
+	}
+	statuses, err := a.statuses.Read(ctx)
+	if err != nil {
+		return out, err
+	}
+	maps.Copy(found, statuses)
+	out.Records = map[string][]byte{}
+	size, last := 0, ""
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		if key <= r.After {
+			continue
+		}
+		data := found[key].Data
+		if size += len(data); size > boardPage && last != "" {
+			out.Last = last
+			break
+		}
+		out.Records[key], last = data, key
 	}
 	return out, nil
 }

@@ -26,6 +26,8 @@ import (
 type Archiver struct {
 	cfg Config
 	x   index.Index
+	// campaigns and statuses are those of the board.
+	campaigns, statuses *queue.Mirror
 
 	// loaded: the index was read; seen has, by key, when this leader first saw the current revision of a record. Only scan uses them.
 	loaded bool
@@ -68,7 +70,10 @@ type Config struct {
 
 // New returns the archiver of a new term.
 func New(cfg Config) *Archiver {
-	return &Archiver{cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{}, missed: map[string]bool{}}
+	return &Archiver{
+		cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{}, missed: map[string]bool{},
+		campaigns: cfg.Board.Mirror(manifest.KeyCampaignPrefix), statuses: cfg.Board.Mirror(manifest.KeyStatusPrefix),
+	}
 }
 
 // inTurn calls change, which moves a campaign between board and archive, alone.
@@ -166,7 +171,7 @@ func (a *Archiver) restoreOpen(ctx context.Context, id string) error {
 
 // scan archives the campaigns that ended long enough ago, and enters new ones into the index.
 func (a *Archiver) scan(ctx context.Context) error {
-	campaigns, err := board.Records(ctx, a.cfg.Board, manifest.KeyCampaignPrefix)
+	campaigns, err := a.campaigns.Read(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ddiff/coordinator/board"
@@ -33,6 +34,7 @@ const (
 	verbRecall  = "recall"  // bring an archived campaign back to the board
 	verbArchive = "archive" // archive an ended campaign at once
 	verbList    = "list"    // list the archived campaigns
+	verbBoard   = "board"   // read the records of the campaigns on the board and of their statuses
 	verbLogs    = "logs"    // read the log lines of attempts
 	verbNote    = "note"    // log what a user does to the store
 )
@@ -43,7 +45,9 @@ type answer struct {
 	Error   string `json:"error,omitempty"`
 	Missing bool   `json:"missing,omitempty"`
 	// Keys are the entries of the index for verbList, Attempts the records for verbLogs. The list continues after Last, if that is set.
-	Keys     []string              `json:"keys,omitempty"`
+	Keys []string `json:"keys,omitempty"`
+	// Records are those of verbBoard by key.
+	Records  map[string][]byte     `json:"records,omitempty"`
 	Attempts []manifest.AttemptLog `json:"attempts,omitempty"`
 	Last     string                `json:"last,omitempty"`
 }
@@ -82,6 +86,34 @@ func Archive(ctx context.Context, b *queue.Board, id string) error {
 func Note(ctx context.Context, b *queue.Board, verb, id string) error {
 	_, err := send(ctx, b, request{Verb: verbNote, Campaign: id, Ask: board.AskOf(ctx, verb)})
 	return err
+}
+
+// boardLimit is how long Campaigns waits for the leader.
+const boardLimit = 2 * time.Second
+
+// Campaigns is board.Campaigns by the leader, which has the records in memory: without it, each costs a request. If the leader does not
+// answer, Campaigns reads the board.
+func Campaigns(ctx context.Context, b *queue.Board) (all []manifest.CampaignStatus, skipped []error, err error) {
+	limited, cancel := context.WithTimeout(ctx, boardLimit)
+	defer cancel()
+	campaigns, statuses := map[string]queue.Change{}, map[string]queue.Change{}
+	for r := (request{Verb: verbBoard}); ; {
+		page, err := send(limited, b, r)
+		if err != nil {
+			return board.Campaigns(ctx, b)
+		}
+		for key, data := range page.Records {
+			if strings.HasPrefix(key, manifest.KeyCampaignPrefix) {
+				campaigns[key] = queue.Change{Key: key, Data: data}
+			} else {
+				statuses[key] = queue.Change{Key: key, Data: data}
+			}
+		}
+		if r.After = page.Last; r.After == "" {
+			all, skipped = board.Join(campaigns, statuses)
+			return all, skipped, nil
+		}
+	}
 }
 
 // List lists the archived campaigns in the order of their ids, with their phase, priority, weight, counts and times

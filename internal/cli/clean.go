@@ -5,53 +5,58 @@ import "reflect"
 // Clean returns a copy of a record from other machines in which control characters of all strings are escaped, line ends too: none of
 // its fields adds a line or a cell to a text.
 func Clean[T any](record T) T {
-	return cleaned(reflect.ValueOf(&record).Elem()).Interface().(T) //nolint:forcetypeassert // of the same type
+	clean(reflect.ValueOf(&record).Elem())
+	return record
 }
 
-func cleaned(v reflect.Value) reflect.Value {
+// clean cleans a value that can be set. What it refers to is replaced by a clean copy.
+func clean(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		c := reflect.New(v.Type()).Elem()
-		c.SetString(Escape(v.String(), ""))
-		return c
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return v
+		if text := Escape(v.String(), ""); text != v.String() {
+			v.SetString(text)
 		}
-		if v.Kind() == reflect.Interface {
-			return cleaned(v.Elem())
+	case reflect.Pointer:
+		if !v.IsNil() {
+			v.Set(cleaned(v.Elem()).Addr())
 		}
-		c := reflect.New(v.Type().Elem())
-		c.Elem().Set(cleaned(v.Elem()))
-		return c
+	case reflect.Interface:
+		if !v.IsNil() {
+			v.Set(cleaned(v.Elem()))
+		}
 	case reflect.Struct:
-		c := reflect.New(v.Type()).Elem()
-		c.Set(v)
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				c.Field(i).Set(cleaned(v.Field(i)))
+			if field := v.Field(i); field.CanSet() { // it is exported
+				clean(field)
 			}
 		}
-		return c
 	case reflect.Slice:
 		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 { // bytes are no text
-			return v
+			return
 		}
 		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		for i := range v.Len() {
-			c.Index(i).Set(cleaned(v.Index(i)))
+		reflect.Copy(c, v)
+		for i := range c.Len() {
+			clean(c.Index(i))
 		}
-		return c
+		v.Set(c)
 	case reflect.Map:
 		if v.IsNil() {
-			return v
+			return
 		}
 		c := reflect.MakeMap(v.Type())
 		for key, value := range v.Seq2() {
 			c.SetMapIndex(cleaned(key), cleaned(value))
 		}
-		return c
-	default:
-		return v
+		v.Set(c)
+	default: // it has no text
 	}
+}
+
+// cleaned returns a clean copy of a value.
+func cleaned(v reflect.Value) reflect.Value {
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	clean(c)
+	return c
 }

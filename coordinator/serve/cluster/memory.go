@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -58,7 +59,7 @@ func (m *memory) wrote() { m.writes.Add(1) }
 // campaigns lists the campaigns of the board in the order of their submission, without secrets, and why records are missing.
 func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus, skipped []error, err error) {
 	return recall(ctx, c.memory, manifest.KeyCampaignPrefix, func() ([]manifest.CampaignStatus, []error, error) {
-		all, skipped, err := board.Campaigns(ctx, c.cfg.Board)
+		all, skipped, err := archive.Campaigns(ctx, c.cfg.Board)
 		for _, s := range all {
 			public(s.Campaign)
 		}
