@@ -20,9 +20,11 @@ const (
 	strictRoughening = 1.45
 	// bands is the number of bands, each of half the resolution of the one before.
 	bands = 4
-	// leastRaise is the least factor by which a doubted noise level is raised, lowering is the share of the residual's deviation to which one is lowered.
-	leastRaise = 2
-	lowering   = 0.7
+	// leastRaise is the least factor by which a doubted noise level is raised, lowering is the share of the residual's deviation to which one is lowered, smallestLowered bounds the
+	// residual of a lowered one, which was taken from a residual with details, as smallestMisfit that of a stated one.
+	leastRaise      = 2
+	lowering        = 0.7
+	smallestLowered = 0.4
 	// blindSigma is a noise level from which a raised one must be that of the residual.
 	blindSigma = 0.25
 	// jpegMisfit is the root mean square of y − A(x) of a JPEG picture above which its tables are not the stated ones: it was 0.017 at most with the right ones, and 0.1 at least with
@@ -71,6 +73,10 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 			return d
 		}
 	}
+	least := smallestMisfit
+	if last != nil && !last.Raised && last.Std == 0 {
+		least = smallestLowered
+	}
 	raise := func(text string) *Doubt {
 		factor := max(leastRaise, math.Sqrt(ratio))
 		sigma := math.Sqrt(j.Item.Sigma*j.Item.Sigma + (factor*factor-1)*variance)
@@ -86,7 +92,7 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 		return raise("leads to a pattern that is not in the picture")
 	case j.warnOperator() != nil:
 		return raise("is too small for the stated blur, which is wider than that of the picture")
-	case variance > smallSigma*smallSigma && j.Item.Photons == 0 && ratio < smallestMisfit-spreads*spread:
+	case variance > smallSigma*smallSigma && j.Item.Photons == 0 && ratio < least-spreads*spread:
 		if last != nil && last.Raised {
 			if j.Item.Sigma < blindSigma {
 				return nil

@@ -381,19 +381,27 @@ func TestNoSuchJPEG(t *testing.T) {
 	}
 }
 
-// TestRaisedToTheNoise: a level far below the noise of a blurred picture is raised to it at once: one between them explains the picture, with noise in the result.
-func TestRaisedToTheNoise(t *testing.T) {
-	d := degraded{image: "chelsea", task: operator.MotionDeblur, noise: 0.08, sigma: 0.008, kernel: "right"}
-	p, truth, seen := d.picture(t)
+// TestRestoredAgain: a level far below the noise of a blurred picture is raised to it at once, as one between them explains the picture, with noise in the result; one far above the noise is
+// lowered again where half of the picture is clipped.
+func TestRestoredAgain(t *testing.T) {
 	s, err := picture.Open(t.Context(), config(t))
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
-	for _, res := range s.Restore(t.Context(), p) {
-		must(t, res.Err)
-		gain := psnr(t, truth, res.Image) - psnr(t, truth, seen)
-		t.Logf("%.2f dB with %.3g", gain, res.Item.Sigma)
-		if gain < 0 || res.Item.Sigma < 0.07 {
-			t.Errorf("%.2f dB with %.3g", gain, res.Item.Sigma)
+	for _, c := range []struct {
+		d               degraded
+		least, low, top float64 // gain in dB, and sigma
+	}{
+		{degraded{image: "chelsea", task: operator.MotionDeblur, noise: 0.08, sigma: 0.008, kernel: "right"}, 0, 0.07, 0.2},
+		{degraded{image: "astronaut", task: operator.Denoise, noise: 0.02, clipped: true, sigma: 0.2}, -0.5, 0.01, 0.03},
+	} {
+		p, truth, seen := c.d.picture(t)
+		for _, res := range s.Restore(t.Context(), p) {
+			must(t, res.Err)
+			gain := psnr(t, truth, res.Image) - psnr(t, truth, seen)
+			t.Logf("%v: %.2f dB with %.3g", c.d, gain, res.Item.Sigma)
+			if gain < c.least || res.Item.Sigma < c.low || res.Item.Sigma > c.top || !slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnChanged }) {
+				t.Errorf("%v: %.2f dB with %.3g, %+v", c.d, gain, res.Item.Sigma, res.Warnings)
+			}
 		}
 	}
 }
