@@ -14,7 +14,7 @@ import (
 )
 
 // Reconcile compares a record of the board with the store. A board that was restored from a backup has older records: then the copy in
-// the store replaces the record, and the record of a deleted campaign is removed. It returns the record that the board has now with its
+// the store replaces the record, and the record of a deleted campaign is removed. An older copy in the store is replaced. It returns the record that the board has now with its
 // revision, c and 0 if that is c, and nil if the campaign was deleted.
 func (a *Archiver) Reconcile(ctx context.Context, c *manifest.Campaign) (now *manifest.Campaign, revision uint64, err error) {
 	now, revision, err = a.reconcile(ctx, c)
@@ -64,7 +64,10 @@ func (a *Archiver) reconcile(ctx context.Context, c *manifest.Campaign) (*manife
 		older = func(c *manifest.Campaign) bool { return c.Submitted.Equal(submitted) }
 	}
 	if !older(c) {
-		return c, 0, nil
+		if stored != nil && stored.Submitted.Equal(c.Submitted) && stored.Stored < c.Stored { // S3 has executed an earlier write late
+			err = board.Store(ctx, a.cfg.Store, c)
+		}
+		return c, 0, err
 	}
 	if stored == nil {
 		return nil, 0, a.removeDeleted(ctx, c)

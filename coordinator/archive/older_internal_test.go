@@ -56,6 +56,39 @@ func TestAttackForgetfulStore(t *testing.T) {
 	}
 }
 
+// TestAttackLateCopy: S3 executes a write of the record after a newer one. The next look stores the newer record again, so that a later backup of the
+// board undoes no verb.
+func TestAttackLateCopy(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var log strings.Builder
+	a, r := archiverOf(t, &now, &log)
+	copies := map[int]*manifest.Campaign{}
+	for revision, wanted := range map[int]manifest.Wanted{1: manifest.WantRun, 2: manifest.WantCancel} {
+		c := *r.rec
+		c.Stored, c.Wanted = revision, wanted
+		copies[revision] = &c
+	}
+	for _, revision := range []int{2, 1} {
+		must(t, board.Store(t.Context(), a.cfg.Store, copies[revision]))
+	}
+	if got, _, err := a.Reconcile(t.Context(), copies[2]); err != nil || got.Wanted != manifest.WantCancel {
+		t.Fatalf("%v, %v", got, err)
+	}
+	_, err := board.Update(t.Context(), a.cfg.Board, r.id, func(c *manifest.Campaign) error {
+		c.Stored = 1
+		return nil
+	})
+	must(t, err)
+	backup, err := board.Read(t.Context(), a.cfg.Board, r.id)
+	must(t, err)
+	got, _, err := a.Reconcile(t.Context(), backup)
+	must(t, err)
+	if got.Wanted != manifest.WantCancel || got.Stored != 2 {
+		t.Errorf("the campaign is to %s, its record is number %d", got.Wanted, got.Stored)
+	}
+}
+
 // TestWithRequests: a command that a user sends after a crash between the two writes of a change is kept, and executed once; a backup of the board,
 // which users have not written since, undoes nothing.
 func TestWithRequests(t *testing.T) {
