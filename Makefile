@@ -250,6 +250,16 @@ prior-report: build runtime ## Compare the bundled prior with BM3D, and others (
 	@scripts/packages.sh report
 	@scripts/prior-report.sh $(PRIOR_REPORT)
 
+.PHONY: wheel
+wheel: build-packages ## Build the Python package with the program inside, for this machine, in bin/wheel
+	@rm -rf bin/wheel && go build -ldflags='-s -w -buildid=' -o bin/wheel/ddiff ./cmd/ddiff
+	@$(PYTHON) -m venv bin/wheel/build
+	@bin/wheel/build/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir bin/wheel ./python
+
+.PHONY: python-test
+python-test: wheel ## Install the wheel in a fresh virtual environment, run its tests and notebooks (needs PyPI)
+	@scripts/python-test.sh
+
 .PHONY: prior-bundle
 prior-bundle: ## Write what a machine with a GPU and no network needs to train the larger prior to bin/prior-bundle (PRIOR_BUNDLE=DIR)
 	@scripts/prior-bundle.sh $(PRIOR_BUNDLE)

@@ -95,6 +95,14 @@ type Output struct {
 // NewOutput returns the output that is written to a file.
 func NewOutput(file *os.File) *Output { return &Output{file: file, mark: "\x1b" + rand.Text() + "["} }
 
+// Raw returns the writer of bytes that are no text: the file of an Output, or out itself.
+func Raw(out io.Writer) io.Writer {
+	if o, ok := out.(*Output); ok {
+		return o.file
+	}
+	return out
+}
+
 // Write implements io.Writer. Bytes of a character that p does not end are written with the next call.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()

@@ -43,11 +43,11 @@ func commands(t *testing.T, document string) []string {
 	t.Helper()
 	var out []string
 	for _, block := range fence.FindAllStringSubmatch(read(t, document), -1) {
-		// TestDocumentedCampaigns reads YAML, TestRecipes Go, make programs-test and make api-test Python; the others are pictures, formulas and files.
+		// TestDocumentedCampaigns reads YAML, TestRecipes Go, make programs-test, make api-test and make python-test Python; the others are pictures, formulas and files.
 		switch language := block[1]; {
 		case language == "sh":
-		case slices.Contains([]string{"yaml", "mermaid", "bibtex"}, language), language == "go" && slices.Contains([]string{"docs/new-method.md", "docs/new-task.md", "docs/new-metric.md"}, document),
-			language == "python" && slices.Contains([]string{"docs/scripting.md", "docs/api.md"}, document),
+		case slices.Contains([]string{"yaml", "mermaid", "bibtex", "json"}, language), language == "go" && slices.Contains([]string{"docs/new-method.md", "docs/new-task.md", "docs/new-metric.md"}, document),
+			language == "python" && slices.Contains([]string{"docs/scripting.md", "docs/api.md", "docs/python.md", "python/README.md"}, document),
 			(language == "" || language == "text") && !regexp.MustCompile(`(?m)^(ddiff|make) `).MatchString(block[2]):
 			continue
 		default:
@@ -97,6 +97,8 @@ var how = []commandRow{
 	{begin: `ddiff run photo.png --operator`, flags: "--size 64 --steps 2"},
 	{begin: `ddiff run`, flags: "--size 32 --steps 2 --limit 1"},
 	{begin: `ddiff tune`, flags: "--size 32 --steps 2"},
+	{begin: `pip install bin/wheel/`, not: "make python-test installs the wheel"},
+	{begin: `ddiff session`, not: "it reads frames; cmd/ddiff/run tests it"},
 	{begin: `ddiff restore`, flags: "--steps 2"},
 	{begin: `ddiff prior check`, flags: "--size 32"},
 	{begin: `cp`},

@@ -8,7 +8,6 @@ import (
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
 // Artifact is a file beside a result.
@@ -44,7 +43,7 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 		img := j.Restored()
 		errs = append(errs, npy(item.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
 	}
-	curves, err := json.Marshal(traceOf(j.solution.Curves))
+	curves, err := json.Marshal(j.Trace())
 	errs = append(errs, add(item.FileTrace, curves, err))
 	arrays, err := j.Arrays()
 	return append(out, arrays...), errors.Join(append(errs, err)...)
@@ -75,7 +74,9 @@ func (j *Job) Arrays() ([]Artifact, error) {
 	return out, nil
 }
 
-func traceOf(c solver.Curves) item.Trace {
+// Trace returns the curves of a solved item, one entry per step.
+func (j *Job) Trace() item.Trace {
+	c := j.solution.Curves
 	t := item.Trace{item.CurveTimestep: {}}
 	for _, at := range c.Time {
 		t[item.CurveTimestep] = append(t[item.CurveTimestep], float64(at))

@@ -76,6 +76,8 @@ type Result struct {
 	PNG []byte
 	// Image is the restored picture before it was rounded and clipped.
 	Image *raster.Image
+	// Curves of the method, one entry per step.
+	Curves item.Trace
 	// Err is the reason why the picture was not restored; Item then has what is known.
 	Err error
 }
@@ -326,5 +328,5 @@ func (s *Session) finish(p *prepared, m item.Metrics, res item.Result) Result {
 	if err != nil {
 		return failed(p, err)
 	}
-	return Result{Result: res, PNG: png, Image: p.Restored()}
+	return Result{Result: res, PNG: png, Image: p.Restored(), Curves: p.Trace()}
 }

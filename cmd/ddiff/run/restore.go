@@ -205,11 +205,19 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		}
 		return nil, cli.Usage(err)
 	}
+	auto = auto && !slices.ContainsFunc([]string{"preset", "solver"}, flags.Changed)
+	if err := o.complete(spec, auto); err != nil {
+		return nil, err
+	}
+	return spec, nil
+}
+
+// complete chooses method and settings of a restoration, if auto, and checks it.
+func (o *restoreOptions) complete(spec *manifest.Spec, auto bool) error {
 	// Settings of a person, and other priors than the measured one, leave nothing to choose.
-	own := spec.Prior == manifest.PriorBundled || spec.Prior == manifest.PriorBase
-	if auto && own && !slices.ContainsFunc([]string{"preset", "solver"}, flags.Changed) {
+	if auto && (spec.Prior == manifest.PriorBundled || spec.Prior == manifest.PriorBase) {
 		if err := chooseMethods(spec, o.Catalogue, o.blur != ""); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	program := o.Catalogue.Program()
@@ -218,17 +226,17 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		program.Operators[i].Required = false // see below: every input is required
 	}
 	if err := spec.Validate(program); err != nil {
-		return nil, cli.Usage(err)
+		return cli.Usage(err)
 	}
 	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") && o.blur == "" {
-		return nil, cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=auto, or std=N, N = 256 · (standard deviation in pixels) / " +
+		return cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=auto, or std=N, N = 256 · (standard deviation in pixels) / " +
 			"(shorter side in pixels), or the blur itself with --kernel FILE; --sigma is the noise"))
 	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
 	if d := o.Catalogue.Operators.Known(spec.Tasks[0].Name); d.Input != "" && given[d.Input] == "" && d.Given == nil {
-		return nil, cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, d.Input, d.Input))
+		return cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, d.Input, d.Input))
 	}
-	return spec, nil
+	return nil
 }
 
 // hasParam reports whether --param or --set has an operator parameter.

@@ -23,6 +23,8 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	restorer "ddiff/restore/picture"
+	"ddiff/restore/prior"
+	"ddiff/restore/solver"
 	"ddiff/restore/tile"
 )
 
@@ -45,11 +47,6 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 	if w.tile, w.overlap, err = w.spec.Tiles(p.Card.TileSide(), p.Card.MultipleOf); err != nil {
 		return nil, cli.Usage(err)
 	}
-	large := tile.Tiling{}
-	if w.spec.Tile == "" {
-		side, multiple := p.Card.TileSide(), p.Card.MultipleOf
-		large = tile.Tiling{Side: side, Overlap: (side/largeOverlap + multiple - 1) / multiple * multiple}
-	}
 	if w.spec.Precision != "" {
 		if runtimes, err = w.OpenAll(log); err != nil {
 			return nil, err
@@ -60,18 +57,29 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 		}
 		w.NotePrecision(w.stderr, w.spec, why)
 	}
-	w.session = restorer.Config{
-		Prior: p, Build: build, Methods: w.Catalogue.Methods, Operators: w.Catalogue.Operators,
-		Memory: job.SolveMemory(w.Stages.MemoryShare), Large: large, Batch: w.spec.Batch, Version: cli.Version(), Logger: log,
-		Unchecked: w.unchecked || manifest.ItemsPerRow(manifest.Row{}, w.spec) != w.spec.Runs, // the names of those that differ in more than the run have their settings
+	w.session = w.sessionConfig(p, build, w.spec.Tile == "", log)
+	w.session.Batch = w.spec.Batch
+	w.session.Unchecked = w.unchecked || manifest.ItemsPerRow(manifest.Row{}, w.spec) != w.spec.Runs // the names of those that differ in more than the run have their settings
+	return runtimes, nil
+}
+
+// sessionConfig is the configuration of sessions with a prior and the flags; divide: a picture that is too large for the memory is restored in tiles.
+func (o *restoreOptions) sessionConfig(p *prior.Prior, build solver.Build, divide bool, log *slog.Logger) restorer.Config {
+	cfg := restorer.Config{
+		Prior: p, Build: build, Methods: o.Catalogue.Methods, Operators: o.Catalogue.Operators,
+		Memory: job.SolveMemory(o.Stages.MemoryShare), Version: cli.Version(), Logger: log, Unchecked: o.unchecked,
 	}
-	if w.session.Whole = w.session.Memory; w.session.Whole == 0 { // no limit
-		w.session.Whole = math.MaxInt64
+	if divide {
+		side, multiple := p.Card.TileSide(), p.Card.MultipleOf
+		cfg.Large = tile.Tiling{Side: side, Overlap: (side/largeOverlap + multiple - 1) / multiple * multiple}
+	}
+	if cfg.Whole = cfg.Memory; cfg.Whole == 0 { // no limit
+		cfg.Whole = math.MaxInt64
 	}
 	if free := job.FreeMemory(); free > 0 {
-		w.session.Whole = min(w.session.Whole, free)
+		cfg.Whole = min(cfg.Whole, free)
 	}
-	return runtimes, nil
+	return cfg
 }
 
 const (

@@ -1,4 +1,4 @@
-// Package run has the commands ddiff run and ddiff restore, which restore images in this process.
+// Package run has the commands ddiff run, ddiff restore and ddiff session, which restore images in this process.
 //
 // Both read their flags into [campaign.Options] and run the campaign with package embedded. The package adds the plan of a
 // dry run, and the restored pictures of ddiff restore beside their inputs.
@@ -99,5 +99,5 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
 func Commands(c shard.Catalogue) []*cobra.Command {
-	return []*cobra.Command{newRestoreCommand(c), newRunCommand(c)}
+	return []*cobra.Command{newRestoreCommand(c), newRunCommand(c), newSessionCommand(c)}
 }

@@ -1,0 +1,230 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/internal/cli"
+	"ddiff/internal/fuzztest"
+	"ddiff/manifest"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// values are little-endian float32 of a smooth picture.
+func values(n int) (b []byte) {
+	for i := range n {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(0.5+0.3*math.Sin(float64(i)/200))))
+	}
+	return b
+}
+
+const side = 32
+
+// header is that of a request for one array.
+func header(id int, more string) string {
+	return fmt.Sprintf("\n"+`{"id":%d,"task":"denoise","sigma":0.1,"method":"dpir","steps":2,"pictures":[{"shape":[%d,%d,3]}]%s}`+"\n", id, side, side, more)
+}
+
+// client speaks to a session of this process.
+type client struct {
+	t     *testing.T
+	in    *io.PipeWriter
+	out   *bufio.Reader
+	ended chan error
+}
+
+func open(t *testing.T) *client {
+	t.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	c := &client{t, inW, bufio.NewReader(outR), make(chan error, 1)}
+	s := &session{}
+	p, err := cli.OpenPrior(manifest.PriorBundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.prior, s.Spec.Prior, s.Spec.Batch = p, manifest.PriorBundled, 4
+	go func() {
+		err := s.serve(context.WithoutCancel(t.Context()), onnxtest.Runtime(t), slog.New(slog.DiscardHandler), inR, outW)
+		c.ended <- errors.Join(err, outW.Close())
+	}()
+	if a := c.next(); !a.Ready || a.Device != "cpu" {
+		t.Fatalf("%+v", a)
+	}
+	return c
+}
+
+func (c *client) send(parts ...any) {
+	c.t.Helper()
+	for _, p := range parts {
+		if _, err := fmt.Fprintf(c.in, "%s", p); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// next reads an answer.
+func (c *client) next() (a answer) {
+	c.t.Helper()
+	line, err := c.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &a)
+	}
+	if err != nil {
+		c.in.CloseWithError(err)
+		c.t.Fatalf("%s: %v; the session ended with: %v", line, err, <-c.ended)
+	}
+	n := a.PNG
+	if len(a.Image) == 3 {
+		n += bytesPerValue * a.Image[0] * a.Image[1] * a.Image[2]
+	}
+	if _, err := io.CopyN(io.Discard, c.out, int64(n)); err != nil {
+		c.t.Fatal(err)
+	}
+	return a
+}
+
+// last reads the answers to a request, and returns the results and the last one.
+func (c *client) last(id int) (results []answer, end answer) {
+	c.t.Helper()
+	for {
+		a := c.next()
+		if a.ID != id {
+			c.t.Fatalf("an answer to %d: %+v", id, a)
+		}
+		if a.Done {
+			return results, a
+		}
+		if a.Result != nil {
+			results = append(results, a)
+		}
+	}
+}
+
+// TestSession: each bad frame has one clear error, after which the session restores as before.
+func TestSession(t *testing.T) {
+	c := open(t)
+	y := values(3 * side * side)
+	nan := slices.Clone(y)
+	copy(nan[bytesPerValue*3*side:], []byte{0, 0, 0xc0, 0x7f})
+	id := 0
+	works := func() {
+		t.Helper()
+		id++
+		c.send(header(id, ""), y)
+		results, end := c.last(id)
+		if len(results) != 1 || end.Error != "" || !slices.Equal(results[0].Image, []int{side, side, 3}) || len(results[0].Curves["timestep"]) != 2 {
+			t.Fatalf("%+v", end)
+		}
+	}
+	works()
+	for _, bad := range []struct {
+		name   string
+		frame  []any
+		id     int
+		want   string
+		result bool // the error is that of a picture
+	}{
+		{"no JSON", []any{"\nhello\n"}, 0, "is no JSON object", false},
+		{"truncated header", []any{"\n" + `{"id":900,"pictures":[{"sha` + "\n", y}, 0, "read the header of a request", false},
+		{"two objects", []any{"\n{\"id\":900} {}\n"}, 900, "more than one object", false},
+		{"unknown field", []any{header(901, `,"speed":1`), y}, 901, "unknown field", false},
+		{"long header", []any{"\n{\"id\":", strings.Repeat(" ", maxHeader), "1}\n"}, 0, "more than 1048576 bytes", false},
+		{"no id", []any{header(0, ""), y}, 0, "id of a request is missing", false},
+		{"no pictures", []any{"\n{\"id\":902,\"task\":\"denoise\"}\n"}, 902, "send 1 to 1024", false},
+		{"absurd lengths", []any{"\n{\"id\":903,\"pictures\":[{\"shape\":[1000000000,1000000000,3]}]}\n", y}, 903, "has more than 268435456 values", false},
+		{"overflow", []any{"\n{\"id\":904,\"pictures\":[{\"shape\":[9223372036854775807,3]}]}\n"}, 904, "has more than", false},
+		{"negative length", []any{"\n{\"id\":905,\"pictures\":[{\"shape\":[-1,3]}]}\n"}, 905, "is empty", false},
+		{"too much together", []any{"\n{\"id\":906,\"pictures\":[" + strings.Repeat(`{"shape":[16384,16384]},`, 4) + "{\"shape\":[1]}]}\n"}, 906, "send fewer at once", false},
+		{"not finite", []any{header(907, ""), nan}, 907, "has NaN at [1 0 0]", false},
+		{"wrong shape", []any{strings.Replace(header(908, ""), "[32,32,3]", "[3,32,32]", 1), y}, 908, "the array has [3 32 32]", false},
+		{"wrong task", []any{strings.Replace(header(909, ""), "denoise", "sharpen", 1), y}, 909, "unknown task", false},
+		{"wrong range", []any{header(910, `,"range":[0,0.01]`), y}, 910, "values lie between", true},
+		{"mask of another size", []any{header(911, `,"mask":{"shape":[5,7]}`), y, values(35)}, 911, "mask", true},
+		{"missing file", []any{"\n{\"id\":912,\"task\":\"denoise\",\"pictures\":[{\"path\":\"missing.png\"}]}\n"}, 912, "no such file", true},
+	} {
+		c.send(bad.frame...)
+		results, end := c.last(bad.id)
+		if bad.result && len(results) == 1 {
+			end = results[0]
+		}
+		if !strings.Contains(end.Error, bad.want) || strings.Contains(end.Error, "\n") {
+			t.Errorf("%s: %+v, want %q", bad.name, end, bad.want)
+		}
+		works()
+	}
+	if err := errors.Join(c.in.Close(), <-c.ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSessionCancel: a request ends within a step, also before it begins, and the next one is restored. A cancellation of another request does nothing.
+func TestSessionCancel(t *testing.T) {
+	c := open(t)
+	y := values(3 * side * side)
+	long := strings.Replace(header(1, `,"progress":true`), `"steps":2`, `"steps":1000`, 1)
+	c.send(long, y)
+	for c.next().Step < 2 {
+	}
+	c.send(`{"cancel":7}`+"\n", `{"cancel":1}`+"\n")
+	if results, end := c.last(1); len(results) != 0 || !end.Cancelled {
+		t.Errorf("%d results, %+v", len(results), end)
+	}
+	c.send(strings.Replace(long, `"id":1`, `"id":2`, 1), y, `{"cancel":2}`+"\n")
+	if _, end := c.last(2); !end.Cancelled {
+		t.Errorf("%+v", end)
+	}
+	c.send(header(3, ""), y)
+	if results, end := c.last(3); len(results) != 1 || end.Error != "" {
+		t.Errorf("%+v", end)
+	}
+	c.send(header(4, ""), y[:100])
+	if err := c.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-c.ended; !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "request 4: 100 of 12288 bytes") {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzFrames: any input gives requests or errors without much memory, and a request after it is understood.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte(header(1, "")))
+	f.Add([]byte(`{"cancel":1}` + "\n"))
+	f.Add([]byte(`{"id":1,"pictures":[{"shape":[2]}],"mask":{"shape":[1]}}` + "\n0123456789ab"))
+	f.Add([]byte("\n\n{\n{}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzztest.Limit(t, 16<<20+64*len(data), func() { readAll(t, data) })
+	})
+}
+
+func readAll(t *testing.T, data []byte) {
+	t.Helper()
+	in := frames{in: bufio.NewReader(bytes.NewReader(append(data, "\n\n{\"cancel\":123454321}\n"...)))}
+	for {
+		r, err := in.next()
+		if err != nil {
+			if !errors.Is(err, io.ErrUnexpectedEOF) { // the promised arrays took the last request
+				t.Fatal(err)
+			}
+			return
+		}
+		if r.err == nil && r.Cancel == 123454321 {
+			return
+		}
+		if r.err != nil && r.err.Error() == "" {
+			t.Error("a request is refused without a reason")
+		}
+	}
+}

@@ -1,0 +1,84 @@
+"""Campaigns on a cluster, over its HTTP API."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_ENDED = ("finished", "rejected", "cancelled")
+
+
+class Cluster:
+    """A coordinator with `--listen`.
+
+    url: such as "https://host:8080". token: of `ddiff token`; default: the variable DDIFF_TOKEN. timeout: of a request, in seconds.
+    """
+
+    def __init__(self, url: str, token: str | None = None, timeout: float = 60) -> None:
+        self.url, self._timeout = url.rstrip("/") + "/api/v1", timeout
+        self._token = os.environ.get("DDIFF_TOKEN", "") if token is None else token
+
+    def submit(self, campaign: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
+        """Submits a campaign: the path of a campaign file, or its fields (docs/campaigns.md). Its paths are those of the coordinators' machines.
+
+        Idempotent: an existing campaign is returned. Raises ConnectionError if no coordinator answers, and ValueError with its reason if it refuses."""
+        body = json.dumps(dict(campaign)).encode() if isinstance(campaign, Mapping) else Path(campaign).read_bytes()
+        made = json.loads(self._request("POST", "/campaigns", body, "application/yaml"))
+        return Campaign(self, made["id"])
+
+    def campaign(self, id: str) -> Campaign:
+        """Returns a campaign by its id."""
+        return Campaign(self, id)
+
+    def _request(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> bytes:
+        headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {self._token}"} if self._token else {})
+        try:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, body, headers, method=method), timeout=self._timeout) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as err:
+            text = err.read().decode(errors="replace")
+            try:
+                problem = json.loads(text)
+                text = problem.get("detail") or problem.get("title") or text
+            except ValueError:
+                pass
+            raise (ConnectionError if err.code >= 500 else ValueError)(f"{method} {path}: {err.code}: {text}") from None
+        except urllib.error.URLError as err:
+            raise ConnectionError(f"{self.url}: {err.reason}") from None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign on a cluster."""
+
+    cluster: Cluster
+    id: str
+
+    def status(self) -> dict[str, Any]:
+        """Returns the status: "phase", such as "running" or "finished", "counts" of items by outcome, and more."""
+        answer = json.loads(self.cluster._request("GET", f"/campaigns/{self.id}"))
+        return {"phase": answer["campaign"]["phase"], **answer["status"]}
+
+    def wait(self, every: float = 2) -> Campaign:
+        """Returns when the campaign has ended; asks each `every` seconds. KeyboardInterrupt ends the wait, not the campaign."""
+        while self.status()["phase"] not in _ENDED:
+            time.sleep(every)
+        return self
+
+    def cancel(self) -> None:
+        """Cancels the campaign."""
+        self.cluster._request("POST", f"/campaigns/{self.id}/cancel", b"{}")
+
+    def table(self) -> Any:
+        """Returns a pandas DataFrame with one row per item, of a campaign that has ended. Needs pandas."""
+        import pandas
+
+        return pandas.read_csv(io.BytesIO(self.cluster._request("GET", f"/campaigns/{self.id}/report/results.csv")))

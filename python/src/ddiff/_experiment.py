@@ -1,0 +1,71 @@
+"""Experiments on this machine: `ddiff run`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._program import PROGRAM, environment
+from ._result import ProcessError
+
+_INCOMPLETE = 3  # exit code: some items failed
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The output of an experiment."""
+
+    out: Path  #: Folder with results.csv, the report index.html and the pictures below items and restored.
+
+    def table(self) -> Any:
+        """Returns a pandas DataFrame with one row per item: task, method, outcome, psnr, ssim, seconds, ... (docs/results.md). Needs pandas."""
+        import pandas
+
+        return pandas.read_csv(self.out / "results.csv")
+
+
+def run(
+    images: str | os.PathLike[str], tasks: Sequence[str | dict[str, Any]] = (), methods: Sequence[str] = (), *, out: str | os.PathLike[str] = "out",
+    size: int = 256, limit: int = 0, device: str = "auto", **settings: Any,
+) -> Experiment:  # fmt: skip
+    """Degrades photographs as the tasks say, restores them with each method, compares with the truth, and returns the output.
+
+    images: a folder, a photograph, or a campaign file (.yaml), which then has all settings but out and device.
+    tasks: names, or objects such as {"name": "super_resolution", "params": {"factor": 4}, "sigma": 0.02}. Default: denoise.
+    methods: names. Default: ddiff.
+    size: side to which photographs are brought, in pixels. limit: number of photographs, 0 is all.
+    settings: other fields of a campaign file (docs/campaigns.md), such as sigma, seed, runs, steps, preset, prior.
+
+    An interrupted experiment resumes with the same call. Raises ProcessError with the program's reason; items that failed are rows of the table.
+    """
+    target = Path(out).absolute()
+    with tempfile.TemporaryDirectory() as folder:
+        campaign = Path(images)
+        if campaign.suffix not in (".yaml", ".yml"):
+            spec = {
+                "name": target.name, "dataset": {"path": str(campaign.absolute()), "size": size, "limit": limit}, "tasks": list(tasks) or ["denoise"],
+                "methods": list(methods) or ["ddiff"], **settings,
+            }  # fmt: skip
+            campaign = Path(folder) / "campaign.yaml"
+            campaign.write_text(json.dumps(spec, allow_nan=False))
+        elif tasks or methods or settings:
+            raise ValueError("a campaign file has tasks, methods and settings; give none beside it")
+        args = [PROGRAM, "run", campaign, "--out", target, "--device", device, "--quiet"]
+        process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), start_new_session=True, text=True)
+        try:
+            _, said = process.communicate()
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            raise
+    if process.returncode not in (0, _INCOMPLETE):
+        last = (said.strip().splitlines() or ["it said nothing"])[-1]
+        raise ProcessError(f"ddiff ended with exit code {process.returncode}: {last.removeprefix('ddiff: ')}")
+    return Experiment(target)

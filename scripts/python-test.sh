@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Installs the wheel of `make wheel` in a fresh virtual environment, and runs the tests and notebooks of python/ away from the checkout. The last line
+# counts them. Run it through `make python-test`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"${PYTHON:-/usr/bin/python3}" -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$(echo "$PWD"/bin/wheel/ddiff-*.whl)[test]"
+cp -r python/tests python/notebooks docs/python.md "$work"
+cp examples/images/astronaut.png "$work/notebooks"
+cd "$work"
+# An empty home: no ONNX Runtime of the user's cache, nothing but what pip brought.
+mkdir home
+status=0
+env -u DDIFF_ONNXRUNTIME -u DDIFF_OPENVINO -u PYTHONPATH HOME="$work/home" XDG_CACHE_HOME="$work/home/cache" PATH="$work/venv/bin:$PATH" \
+	venv/bin/python -m pytest -q -p no:cacheprovider --junitxml report.xml tests || status=$?
+venv/bin/python - <<'END'
+import xml.etree.ElementTree as xml
+cases = list(xml.parse("report.xml").iter("testcase"))
+good = [c for c in cases if not list(c)]
+books = [c for c in cases if c.get("name").startswith("test_notebook")]
+print(f"tests={len(cases)} passed={len(good)} notebooks={len(books)} executed={len([c for c in books if c in good])}")
+END
+exit $status
