@@ -40,7 +40,7 @@ const (
 )
 
 func (dps) Info() Info {
-	adam := []string{"guidance=" + guidanceAdam}
+	withAdam := []string{"guidance=" + guidanceAdam}
 	return Info{
 		Name: "dps", About: "diffusion posterior sampling, with the gradient through the network",
 		Citation: "H. Chung, J. Kim, M. T. Mccann, M. L. Klasky, J. C. Ye: Diffusion Posterior Sampling for General Noisy Inverse " +
@@ -51,9 +51,9 @@ func (dps) Info() Info {
 		Parameters: parameter.List{
 			{Name: "guidance", Choices: []string{guidanceGradient, guidanceAdam},
 				Doc: "step of the data term: along its gradient, or along the moments of Adam over the steps (AdamDPS)"},
-			{Name: "rate", With: adam, Max: largest, Default: 0.03, Doc: "length of a step of AdamDPS per entry of the image"},
-			{Name: "beta1", With: adam, Max: 0.9999, Default: 0.7, Doc: "share of the earlier gradients in their average"},
-			{Name: "beta2", With: adam, Max: 0.9999, Default: 0.7, Doc: "share of the earlier squares of the gradients in their average"},
+			{Name: "rate", With: withAdam, Max: largest, Default: 0.03, Doc: "length of a step of AdamDPS per entry of the image"},
+			{Name: "beta1", With: withAdam, Max: 0.9999, Default: 0.7, Doc: "share of the earlier gradients in their average"},
+			{Name: "beta2", With: withAdam, Max: 0.9999, Default: 0.7, Doc: "share of the earlier squares of the gradients in their average"},
 			{Name: "scale", With: []string{"guidance=" + guidanceGradient}, Max: largest, Default: 0.3,
 				Doc: "step size ζ of the data term for 256×256 images; it scales with √(height·width)/256"},
 			{Name: "variance", Choices: []string{variancePosterior, varianceBeta},
@@ -104,15 +104,15 @@ func (dps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]St
 
 func (dps) Step(b *Builder, s Settings) Next {
 	xt, mean, square := b.State("x"), b.State("mean"), b.State("square")
-	adam := s.Word("guidance") == guidanceAdam
+	moments := s.Word("guidance") == guidanceAdam
 	at := b.unclipped(xt, b.Now())
 	z := b.Clip(at, -1, 1)
-	if !adam {
+	if !moments {
 		at = z
 	}
 	pull, norm := b.Pull(at, b.Planned("scale"), GradientNorm)
 	guidance := b.Gradient(at, xt, pull)
-	if adam {
+	if moments {
 		share := func(name string) (kept, rest float32) { return float32(s.Number(name)), float32(1 - s.Number(name)) }
 		kept, rest := share("beta1")
 		mean = b.average(mean, guidance, kept, rest)

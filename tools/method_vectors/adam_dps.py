@@ -23,7 +23,8 @@ def adam_dps(folder: str) -> Iterator[Case]:
         "torchvision", "torchvision.transforms", "utils.configs",
     )  # fmt: skip
     network = Unconditional()
-    case = Case("dps_adam_super_resolution", "super_resolution", {"method": "dps", "steps": steps, "guidance": "adam", "rate": rate, "beta1": beta1, "beta2": beta2})
+    settings = {"method": "dps", "steps": steps, "guidance": "adam", "rate": rate, "beta1": beta1, "beta2": beta2}
+    case = Case("dps_adam_super_resolution", "super_resolution", settings)
     with environment(folder, *empty):
         operators = importlib.import_module("tasks.networks.image_inverse_operator")
         task = importlib.import_module("tasks.super_resolution")
