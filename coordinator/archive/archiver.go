@@ -121,6 +121,16 @@ func (a *Archiver) Run(ctx context.Context) error {
 	return nil
 }
 
+// Follow reads the changes of the board each second until ctx ends, so that lists after many changes need not.
+func (a *Archiver) Follow(ctx context.Context) error {
+	for retry.Sleep(ctx, time.Second) == nil {
+		for _, m := range []*queue.Mirror{a.campaigns, a.statuses} {
+			_, _ = m.Read(ctx) // a list or a scan reports an error that stays
+		}
+	}
+	return nil
+}
+
 // load restores the campaigns that the index has as open and that are not among those of the board. It marks the store as that of a
 // cluster.
 func (a *Archiver) load(ctx context.Context, onBoard map[string]queue.Change) error {
