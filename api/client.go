@@ -218,13 +218,24 @@ func (c *Client) SetBudget(ctx context.Context, id string, b manifest.Budget) (m
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends. Requests with the same key have one effect; without
 // one it makes one up.
 func (c *Client) Retry(ctx context.Context, id, key string, r Retry) (Retried, error) {
-	body, err := json.Marshal(r)
+	return command[Retried](ctx, c, id, "retry", key, r)
+}
+
+// Append adds rows, and waits for the coordinator's answer until ctx ends. Keys are as those of Retry.
+func (c *Client) Append(ctx context.Context, id, key string, a Append) (Appended, error) {
+	return command[Appended](ctx, c, id, "append", key, a)
+}
+
+// command sends a command to a campaign until a coordinator answers it.
+func command[T any](ctx context.Context, c *Client, id, verb, key string, in any) (T, error) {
+	body, err := json.Marshal(in)
 	if err != nil {
-		return Retried{}, err
+		var none T
+		return none, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {cmp.Or(key, rand.Text())}}
 	for {
-		out, err := decode[Retried](c.request(ctx, http.MethodPost, campaignPath(id, "retry"), nil, header, body))
+		out, err := decode[T](c.request(ctx, http.MethodPost, campaignPath(id, verb), nil, header, body))
 		var problem *Error
 		if !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable || ctx.Err() != nil {
 			return out, err

@@ -84,6 +84,18 @@ type Retried struct {
 	Published int `json:"published"`
 }
 
+// Append adds rows to a campaign that has read its dataset.
+type Append struct {
+	// Path is the dataset of the rows, as dataset.path. Empty: the rows that the campaign's own dataset has now and did not have.
+	Path string `json:"path,omitempty" maxLength:"4000"`
+}
+
+// Appended is the answer to an append.
+type Appended struct {
+	// Items is the number of items of the first rows. The others, if the rows are thousands, follow.
+	Items int `json:"items"`
+}
+
 // Problem is one wrong field of a campaign.
 type Problem struct {
 	// Field is the path of the field, as in "tasks[1].sigma"; empty for the whole.

@@ -72,8 +72,8 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 			phase = manifest.PhaseCancelled
 		}
 		return 0, rejection{fmt.Errorf("the campaign is %s; resume it first", phase)}
-	case command.Verb == manifest.CommandRetry && !r.rec.Released:
-		return 0, rejection{errors.New("the campaign has not passed its preflight and canary; retry after that")}
+	case command.Verb != manifest.CommandReconcile && !r.rec.Released:
+		return 0, rejection{fmt.Errorf("the campaign has not passed its preflight and canary; %s after that", command.Verb)}
 	}
 	// The command applies to all outcomes that were published before it.
 	if err := r.catchUp(ctx); err != nil {
@@ -90,6 +90,8 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 		return r.reconcile(ctx)
 	case manifest.CommandRetry:
 		return r.retry(ctx, command)
+	case manifest.CommandAppend:
+		return r.appendRows(ctx, command)
 	}
 	return 0, rejection{fmt.Errorf("unknown command %q; use one version of ddiff everywhere", command.Verb)}
 }
@@ -118,6 +120,30 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 	}
 	_, err := r.republish(ctx, func(id string) bool { return retried[id] })
 	return len(retried), err
+}
+
+// appendRows stores and publishes the first window of the rows that a command adds, and returns the number of its items. The window has the
+// id of the command, so that a second execution finds it; the others follow as those of a dataset do.
+func (r *runner) appendRows(ctx context.Context, command manifest.Command) (int, error) {
+	if last := r.windows.next.Append; last.Command == command.ID {
+		w, err := r.windows.read(ctx, last.First)
+		if err != nil {
+			return 0, err
+		}
+		return w.Header.Items, nil
+	}
+	if !r.windows.complete {
+		return 0, rejection{fmt.Errorf("the campaign still reads its dataset, %d rows so far; append when it has", r.windows.next.Row)}
+	}
+	r.reader.stop() // one goroutine at a time may use the sharder
+	w, err := r.reader.sharder.Append(ctx, r.windows.next, command.Path, command.ID)
+	if err != nil {
+		return 0, rejection{err}
+	}
+	if w.Rows == 0 {
+		return 0, nil
+	}
+	return w.Header.Items, r.storeWindow(ctx, shardedWindow{window: w})
 }
 
 // noItem is the answer to a retry of items none of which has failed. The record of the campaign keeps it: it names a few of thousands.

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
@@ -17,6 +18,7 @@ func (r *runner) openSharder(context.Context) error {
 	spec := r.rec.Spec // the sharder reads it beside a change of the budget
 	cfg := r.reading
 	cfg.Spec, cfg.Prior, cfg.Catalogue = &spec, r.models.prior, r.models.catalogue
+	cfg.Stored = func(ctx context.Context) iter.Seq2[*shard.Window, error] { return shard.All(ctx, r.s.cfg.Store, r.id) }
 	sharder, err := shard.New(cfg)
 	if err != nil {
 		return err
@@ -98,7 +100,10 @@ func (r *runner) publishWindow(ctx context.Context, w *shard.Window, items []ite
 	}
 	return r.save(ctx, func(c *manifest.Campaign) {
 		c.Shards = max(c.Shards, w.Number+1)
-		c.Rows, c.Items, c.Complete = max(c.Rows, w.Row+w.Rows), max(c.Items, w.Item+w.Header.Items), c.Complete || w.Last
+		c.Rows, c.Items = max(c.Rows, w.Row+w.Rows), max(c.Items, w.Item+w.Header.Items)
+		if c.Shards == w.Number+1 {
+			c.Complete = w.Last
+		}
 	})
 }
 

@@ -80,7 +80,7 @@ type PriorFile struct {
 type Command struct {
 	// ID makes the command idempotent.
 	ID string `json:"id"`
-	// Verb is CommandRetry or CommandReconcile.
+	// Verb is CommandRetry, CommandReconcile or CommandAppend.
 	Verb string `json:"verb"`
 	// Outcomes are the final states that a retry resets: failed, dead.
 	Outcomes []item.Outcome `json:"outcomes,omitempty"`
@@ -88,12 +88,15 @@ type Command struct {
 	Where string `json:"where,omitempty"`
 	// Items restricts the command to the identities that begin with one of these. Empty: all.
 	Items []string `json:"items,omitempty"`
+	// Path is the dataset of appended rows. Empty: new rows of the campaign's own.
+	Path string `json:"path,omitempty"`
 }
 
 // The verbs of commands.
 const (
 	CommandRetry     = "retry"
 	CommandReconcile = "reconcile"
+	CommandAppend    = "append"
 )
 
 // Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users

@@ -12,7 +12,7 @@ func badFlags() []badInput {
 	}
 	for _, command := range []string{
 		"run", "tune", "verify", "replay", "pull", "score", "report", "compare", "view", "export", "coordinator", "worker", "workers", "submit", "list", "status", "top",
-		"pause", "resume", "cancel", "retry", "delete", "tasks", "methods", "prior inspect", "prior check",
+		"pause", "resume", "cancel", "retry", "append", "delete", "tasks", "methods", "prior inspect", "prior check",
 		"prior card", "operator check", "doctor", "runtime where", "runtime install", "bench", "gc", "version", "man",
 	} {
 		words := strings.Fields(command)

@@ -44,6 +44,8 @@ type Controller interface {
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
+	// Append adds rows. Keys are as those of Retry.
+	Append(ctx context.Context, id, key string, a api.Append) (api.Appended, error)
 }
 
 // Tokens has the access tokens.

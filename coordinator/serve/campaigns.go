@@ -90,12 +90,18 @@ func (s *Server) addCampaigns() {
 		if err := s.mayChange(ctx, in.ID); err != nil {
 			return api.Retried{}, err
 		}
-		key := in.Key
-		if key != "" {
-			sum := sha256.Sum256([]byte(identityOf(ctx).token.ID + " " + in.ID + " " + key))
-			key = hex.EncodeToString(sum[:16])
+		return s.cfg.Controller.Retry(ctx, in.ID, keyOf(ctx, in.ID, in.Key), in.Body)
+	})
+	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/append", "Add rows to a campaign that has read its dataset", func(ctx context.Context, in *struct {
+		InCampaign
+		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Requests with one key have one effect"`
+		Body api.Append
+	},
+	) (api.Appended, error) {
+		if err := s.mayChange(ctx, in.ID); err != nil {
+			return api.Appended{}, err
 		}
-		return s.cfg.Controller.Retry(ctx, in.ID, key, in.Body)
+		return s.cfg.Controller.Append(ctx, in.ID, keyOf(ctx, in.ID, in.Key), in.Body)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
 		InCampaign
@@ -105,6 +111,15 @@ func (s *Server) addCampaigns() {
 		return b.Logs(ctx, in.ID, in.Item)
 	})
 	s.addEvents()
+}
+
+// keyOf is the id of a command that a caller sends with a key of its own; empty without one.
+func keyOf(ctx context.Context, campaign, key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(identityOf(ctx).token.ID + " " + campaign + " " + key))
+	return hex.EncodeToString(sum[:16])
 }
 
 // addSubmit adds the route that submits or checks a campaign.

@@ -13,7 +13,7 @@ func (s *Sharder) Again(ctx context.Context, old *Window) (*Window, error) {
 	first := old.Listed - old.Rows
 	var rows []manifest.Row
 	seen := 0
-	for row, err := range s.cfg.Rows(ctx, s.cfg.Spec.Dataset, nil) {
+	for row, err := range s.rows(ctx, old.Append, nil) {
 		if err != nil {
 			return nil, err // Rows adds action and path
 		}

@@ -23,14 +23,19 @@ type Position struct {
 	RowsSHA256 string
 	// Read is when the window before it was made.
 	Read time.Time
+	// Append is the part of the dataset that Listed and RowsSHA256 are about.
+	Append Appended
 
 	tail tail
 }
 
 // Next returns the start of the window after w. from is the start of w.
 func (w *Window) Next(from Position) Position {
+	if w.Append != from.Append {
+		from.tail = ""
+	}
 	return Position{
-		Number: w.Number + 1, Row: w.Row + w.Rows, Item: w.Item + w.Header.Items,
+		Append: w.Append, Number: w.Number + 1, Row: w.Row + w.Rows, Item: w.Item + w.Header.Items,
 		Listed: w.Listed, RowsSHA256: w.RowsSHA256, Read: w.Read, tail: from.tail.append(w),
 	}
 }

@@ -51,6 +51,8 @@ type Config struct {
 	// Delay is the maximum wait before the second attempt at a row whose source answers for other rows, and half of the time between
 	// two looks at a file that its server calls missing or that cannot be used. Default: 2 s.
 	Delay time.Duration
+	// Stored yields the stored windows in order, for rows that are appended. Required by them only.
+	Stored func(ctx context.Context) iter.Seq2[*Window, error]
 	// Now is the clock of windows and failed results. Default: time.Now.
 	Now func() time.Time
 }
@@ -108,6 +110,9 @@ type Sharder struct {
 	cfg     Config
 	expand  *manifest.Expander
 	witness witnesses
+	// known are the rows of the windows before knownBefore, see before.
+	known       map[filesKey]int
+	knownBefore int
 	// estimating lets one row at a time decode its measurement: many pictures of 12 megapixels take gigabytes.
 	estimating sync.Mutex
 }
@@ -149,7 +154,7 @@ func New(cfg Config) (*Sharder, error) {
 // there and is gone.
 func (s *Sharder) Windows(ctx context.Context, from Position) iter.Seq2[*Window, error] {
 	return func(yield func(*Window, error) bool) {
-		p := pass{Sharder: s, at: from, yield: func(w *Window) bool { return yield(w, nil) }}
+		p := pass{Sharder: s, at: from, wait: s.cfg.Wait, yield: func(w *Window) bool { return yield(w, nil) }}
 		for {
 			err := p.run(ctx)
 			if mayReturn(err, p.at) {
@@ -172,6 +177,7 @@ var errStop = errors.New("stop")
 type pass struct {
 	*Sharder
 	at      Position
+	wait    Wait
 	changed string // for the next window
 	yield   func(*Window) bool
 }
@@ -181,7 +187,7 @@ func (p *pass) run(ctx context.Context) error {
 	var digest rowDigest
 	var rows []manifest.Row
 	items, listed := 0, 0
-	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, p.cfg.Skipped) {
+	for row, err := range p.rows(ctx, p.at.Append, p.cfg.Skipped) {
 		if err != nil {
 			return err // Rows adds action and path
 		}
@@ -211,12 +217,12 @@ func (p *pass) run(ctx context.Context) error {
 
 // emit makes and yields a window of rows.
 func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest, isLast bool) error {
-	w, err := p.window(ctx, p.at, rows, p.cfg.Wait)
+	w, err := p.window(ctx, p.at, rows, p.wait)
 	if err != nil {
 		return err
 	}
 	w.Listed, w.RowsSHA256, w.Read = p.at.Listed+len(rows), digest.String(), p.cfg.Now().UTC()
-	w.Changed, w.Last = p.changed, isLast
+	w.Changed, w.Last, w.Append = p.changed, isLast, p.at.Append
 	p.at, p.changed = w.Next(p.at), ""
 	if !p.yield(w) {
 		return errStop
@@ -228,7 +234,7 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 func (p *pass) relocate(ctx context.Context) error {
 	a := newAnchor(p.at.tail)
 	var digest, found rowDigest
-	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, nil) {
+	for row, err := range p.rows(ctx, p.at.Append, nil) {
 		if err != nil {
 			return err
 		}

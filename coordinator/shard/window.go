@@ -39,6 +39,8 @@ type Header struct {
 	Listed     int       `json:"listed,omitempty"`
 	RowsSHA256 string    `json:"rows_sha256,omitempty"`
 	Read       time.Time `json:"read,omitzero"`
+	// Append is the part of the dataset with the rows; Last is that of the part.
+	Append Appended `json:"append,omitzero"`
 	// Changed describes, in one line, how the dataset changed between the window before and this one. Empty: it did not.
 	Changed string `json:"changed,omitempty"`
 }
@@ -138,7 +140,7 @@ func (w *Window) decode(data []byte) error {
 		return fmt.Errorf("this program reads version %d, it has %d", manifest.RecordSchema, w.Schema)
 	}
 	numbers := []int{w.Number, w.Row, w.Rows, w.Item, w.Header.Items, w.Failures, w.Listed}
-	if slices.Min(numbers) < 0 || slices.Max(numbers) > maxNumber || w.Failures > w.Header.Items {
+	if slices.Min(numbers) < 0 || slices.Max(numbers) > maxNumber || w.Failures > w.Header.Items || w.Append.First < 0 || w.Append.First > w.Number {
 		return errors.New("its counts contradict each other")
 	}
 	for range w.Header.Items - w.Failures {

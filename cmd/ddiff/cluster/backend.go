@@ -33,6 +33,7 @@ type backend interface {
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
+	Append(ctx context.Context, id, key string, a api.Append) (api.Appended, error)
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	Workers(ctx context.Context) (api.Workers, error)
 	Tokens(ctx context.Context) (api.Tokens, error)

@@ -18,5 +18,5 @@ func Commands(c shard.Catalogue) []*cobra.Command {
 		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newTopCommand(),
 	}
 	commands = append(commands, newControlCommands()...)
-	return append(commands, newRetryCommand(), newLogsCommand(), newDeleteCommand(), newTokenCommand())
+	return append(commands, newRetryCommand(), newAppendCommand(), newLogsCommand(), newDeleteCommand(), newTokenCommand())
 }

@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/serve"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/item"
@@ -216,4 +217,23 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 	})
 	c.memory.wrote()
 	return api.Retried{Published: a.Items}, err
+}
+
+// Append adds rows, and waits for the coordinator's answer until ctx ends.
+func (c *Cluster) Append(ctx context.Context, id, key string, a api.Append) (api.Appended, error) {
+	switch {
+	case redact.Credentials(a.Path):
+		return api.Appended{}, api.NewError(api.ErrInvalid, "append: the address contains credentials; set them in the environment of the coordinators")
+	case strings.ContainsFunc(a.Path, unicode.IsControl):
+		return api.Appended{}, api.NewError(api.ErrInvalid, "append: the path has control characters; remove them")
+	case a.Path != "" && !filepath.IsAbs(a.Path) && !manifest.IsAddress(a.Path):
+		return api.Appended{}, api.NewError(api.ErrInvalid, "append: the path is relative; give an absolute path of the coordinators' machines, or an address")
+	}
+	var answer manifest.Answer
+	err := c.change(ctx, id, func() (err error) {
+		answer, err = board.Command(ctx, c.cfg.Board, id, manifest.Command{ID: key, Verb: manifest.CommandAppend, Path: a.Path})
+		return err
+	})
+	c.memory.wrote()
+	return api.Appended{Items: answer.Items}, err
 }

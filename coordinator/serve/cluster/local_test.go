@@ -179,6 +179,18 @@ func TestAttackDamagedWindow(t *testing.T) {
 	until(t, "the mended list", func() bool { return send(t, http.MethodGet, at+"/api/v1/campaigns/"+id+"/items", "").status == 200 })
 }
 
+// TestAppendPaths: rows are appended from an absolute path or an address without credentials.
+func TestAppendPaths(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	at := f.serve(f.open(), false) + "/api/v1/campaigns/" + f.campaign("night", "", func(c *manifest.Campaign) { c.Phase = manifest.PhaseFinished }) + "/append"
+	for path, want := range map[string]string{"photos": "relative", "https://user:secret@host/a.csv": "credentials", `/a\nb`: "control characters"} {
+		if a := send(t, http.MethodPost, at, `{"path":"`+path+`"}`, "Content-Type: application/json"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) || strings.Contains(a.body, "secret") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
 // TestAttackRequests: a retry needs a part of a reason, and a check refuses more steps than the schedule of any prior has.
 func TestAttackRequests(t *testing.T) {
 	t.Parallel()

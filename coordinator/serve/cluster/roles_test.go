@@ -65,6 +65,8 @@ func TestRolesOfRoutes(t *testing.T) {
 				switch {
 				case strings.HasSuffix(path, "/retry"):
 					body = `{"outcomes":["failed"]}`
+				case strings.HasSuffix(path, "/append"):
+					body = `{"path":"/more"}`
 				case strings.HasSuffix(path, "/budget"):
 					body = `{"seconds":5}`
 				case path == "/session":

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/api"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+)
+
+func newAppendCommand() *cobra.Command {
+	var every time.Duration
+	cmd := verb(&cobra.Command{
+		Use:   "append CAMPAIGN [DATASET]",
+		Short: "Add rows to a campaign",
+		Long: "Add the rows of DATASET, a list, folder or address as dataset.path takes it, to a campaign that has read its dataset; without\n" +
+			"DATASET the rows that its own dataset has now and did not have. Settings stay. A finished campaign runs again, and its report\n" +
+			"then has all rows. The command waits for the coordinator's answer.",
+		Example: "  ddiff append night-5f0c11d2\n" +
+			"  ddiff append night-5f0c11d2 s3://datasets/more.csv\n" +
+			"  ddiff append night-5f0c11d2 --every 10m",
+		Args: cobra.RangeArgs(1, 2),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if every < 0 || every > 0 && len(args) > 1 {
+				return cli.Usage(fmt.Errorf("--every: %v; give a positive time, and no DATASET, whose rows would be added each time", every))
+			}
+			return nil
+		},
+	}, roleUser, func(cmd *cobra.Command, b backend, args []string) (err error) {
+		var a api.Append
+		if len(args) > 1 {
+			if a.Path = args[1]; !manifest.IsAddress(a.Path) {
+				if a.Path, err = filepath.Abs(a.Path); err != nil {
+					return fmt.Errorf("append: %w", err)
+				}
+			}
+		}
+		for {
+			done, err := b.Append(cmd.Context(), args[0], "", a)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "appended=%d\n", done.Items); err != nil || every == 0 {
+				return err
+			}
+			select {
+			case <-cmd.Context().Done():
+				return cmd.Context().Err()
+			case <-time.After(every):
+			}
+		}
+	})
+	cmd.Flags().DurationVar(&every, "every", 0, "look for new rows again after this `time`, until Ctrl-C (default: once)")
+	return cmd
+}

@@ -1,0 +1,173 @@
+package coordinator_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/item"
+)
+
+// append adds rows and returns the number of items.
+func (tc *testCluster) append(id, command, path string) int {
+	tc.t.Helper()
+	a, err := tc.command(id, manifest.Command{ID: command, Verb: manifest.CommandAppend, Path: path})
+	must(tc.t, err)
+	return a.Items
+}
+
+// wantImages checks that the windows of a campaign have each image once for each task, in windows that follow each other.
+func (tc *testCluster) wantImages(id string, images int) {
+	tc.t.Helper()
+	seen, items := map[string]int{}, 0
+	for w, err := range shard.All(tc.t.Context(), tc.store, id) {
+		must(tc.t, err)
+		if w.Item != items {
+			tc.t.Errorf("window %d begins with item %d, want %d", w.Number, w.Item, items)
+		}
+		items += w.Header.Items
+		for _, it := range w.Items {
+			seen[it.Image.Path+" "+it.Task]++
+		}
+	}
+	for of, n := range seen {
+		if n != 1 {
+			tc.t.Errorf("%s is there %d times", of, n)
+		}
+	}
+	if len(seen) != 2*images || items != 2*images {
+		tc.t.Errorf("%d items, %d of them different; want %d", items, len(seen), 2*images)
+	}
+}
+
+// awaitImages waits until a campaign has finished with all its items.
+func (tc *testCluster) awaitImages(id string, images int) {
+	tc.t.Helper()
+	tc.await(id, fmt.Sprintf("finished with %d images", images), func(s manifest.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhaseFinished && s.Campaign.Complete && s.Status.Counts.Done == 2*images && s.Status.Counts.Items == 2*images
+	})
+}
+
+// TestAppend: a finished campaign runs the rows that its dataset has now, wherever they are in it, and those of another dataset. Nothing new
+// changes nothing. Coordinators that take over continue.
+func TestAppend(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 3)
+	tc.window = 4
+	stop := tc.lead()
+	id := tc.submit("grows", 1)
+	tc.work(id)
+	tc.awaitImages(id, 3)
+	if n := tc.append(id, "", ""); n != 0 {
+		t.Errorf("%d items without a new file", n)
+	}
+	tc.awaitImages(id, 3)
+	for i := range 5 { // some before the others
+		tc.image(fmt.Sprintf("%cnew", 'a'+3*i), 100+i)
+	}
+	if n := tc.append(id, "", ""); n != 4 {
+		t.Errorf("%d items in the first window, want 4", n)
+	}
+	tc.awaitImages(id, 8)
+	tc.wantImages(id, 8)
+	stop()
+	other := t.TempDir()
+	for i := range 2 {
+		must(t, writeImage(other, fmt.Sprintf("other%d", i), 200+i))
+	}
+	tc.lead()
+	if n := tc.append(id, "", other); n != 4 {
+		t.Errorf("%d items of another folder, want 4", n)
+	}
+	tc.awaitImages(id, 10)
+	tc.image("zlast", 300)
+	if n := tc.append(id, "", ""); n != 2 {
+		t.Errorf("%d items of the last file, want 2", n)
+	}
+	tc.awaitImages(id, 11)
+	tc.wantImages(id, 11)
+	if _, err := tc.command(id, manifest.Command{Verb: manifest.CommandAppend, Path: filepath.Join(other, "nothing")}); err == nil || !strings.Contains(err.Error(), "no dataset there") {
+		t.Errorf("a dataset that does not exist: %v", err)
+	}
+	tc.awaitImages(id, 11)
+}
+
+// TestAppendRetriesRows: an appended row that cannot be read is retried where it is.
+func TestAppendRetriesRows(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	tc.lead()
+	id := tc.submit("grows", 0)
+	tc.work(id)
+	tc.awaitImages(id, 2)
+	must(t, tc.write("a.png", []byte("damaged")))
+	tc.image("b", 7)
+	tc.append(id, "", "")
+	tc.await(id, "finished with a failed row", func(s manifest.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts.Failed == 2 && s.Status.Counts.Done == 6
+	})
+	tc.image("a", 8)
+	_, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
+	must(t, err)
+	tc.awaitImages(id, 4)
+	tc.wantImages(id, 4)
+}
+
+// TestAppendCrashes: an append survives the end of its coordinator before and after each of its writes, and adds each row once.
+func TestAppendCrashes(t *testing.T) {
+	t.Parallel()
+	for at := 0; ; at++ {
+		reached := false
+		for _, kind := range []fault{crashBefore, crashAfter} {
+			tc := newTestCluster(t, 2)
+			stop := tc.lead()
+			id := tc.submit("grows", 0)
+			stopWork := tc.work(id)
+			tc.awaitImages(id, 2)
+			stop()
+			tc.image("a", 50)
+			tc.image("z", 51)
+			writes := -1 // the first one counts the command's
+			p := tc.leadUntilCrash(func(string) fault {
+				c, err := board.Read(t.Context(), tc.board, id)
+				if err == nil && len(c.Commands) > 0 || writes >= 0 {
+					writes++
+				}
+				if writes == at {
+					reached = true
+					return kind
+				}
+				return noFault
+			})
+			answered := make(chan struct{})
+			go func() {
+				defer close(answered)
+				tc.append(id, "append", "")
+			}()
+			select {
+			case <-p.crashed:
+			case <-answered:
+			}
+			p.stop()
+			stopLead := tc.lead()
+			select {
+			case <-answered:
+			case <-time.After(time.Minute):
+				t.Fatal("the command has no answer")
+			}
+			tc.awaitImages(id, 4)
+			tc.wantImages(id, 4)
+			stopLead()
+			stopWork()
+		}
+		if !reached {
+			t.Logf("crashes before and after each of %d writes", at)
+			return
+		}
+	}
+}

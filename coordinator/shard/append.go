@@ -1,0 +1,83 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"math"
+
+	"ddiff/manifest"
+)
+
+// Appended describes rows that were added to a campaign after its dataset had been read. The zero value is the dataset as it was submitted.
+type Appended struct {
+	// First is the number of the first window with the rows, at least 1.
+	First int `json:"first,omitempty"`
+	// Path is the dataset of the rows. Empty: that of the campaign, without the rows of the windows before First.
+	Path string `json:"path,omitempty"`
+	// Command is the id of the command that added them.
+	Command string `json:"command,omitempty"`
+}
+
+// Append makes the first window of the rows that a command adds after the last window, whose Next is at. Without new rows the window has
+// none, and need not be stored. Windows makes the others, if the window is not the last. Any error ends it: nothing is waited for.
+func (s *Sharder) Append(ctx context.Context, at Position, path, command string) (w *Window, err error) {
+	at.Append = Appended{First: at.Number, Path: path, Command: command}
+	at.Listed, at.RowsSHA256, at.tail = 0, "", ""
+	p := pass{Sharder: s, at: at, wait: fail, yield: func(made *Window) bool { w = made; return false }}
+	if err := p.run(ctx); err != nil && !errors.Is(err, errStop) {
+		return nil, err
+	}
+	return w, nil
+}
+
+// rows streams the rows of a part of the dataset from its beginning.
+func (s *Sharder) rows(ctx context.Context, part Appended, skipped func(path string)) iter.Seq2[manifest.Row, error] {
+	d := s.cfg.Spec.Dataset
+	if part.Path != "" {
+		d.Path = part.Path
+	}
+	all := s.cfg.Rows(ctx, d, skipped)
+	if part.First == 0 || part.Path != "" {
+		return all
+	}
+	return func(yield func(manifest.Row, error) bool) {
+		known, err := s.before(ctx, part.First)
+		if err != nil {
+			yield(manifest.Row{}, err)
+			return
+		}
+		left := maps.Clone(known)
+		for row, err := range all {
+			if err == nil && left[keyOfRow(row)] > 0 { // a list may have several rows with the same files
+				left[keyOfRow(row)]--
+				continue
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// before counts the rows of the windows before a number by their files.
+func (s *Sharder) before(ctx context.Context, number int) (map[filesKey]int, error) {
+	if s.known != nil && s.knownBefore == number {
+		return s.known, nil
+	}
+	known := map[filesKey]int{}
+	for w, err := range s.cfg.Stored(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if w.Number >= number {
+			break
+		}
+		for _, k := range w.rowKeys(math.MaxInt) {
+			known[k]++
+		}
+	}
+	s.known, s.knownBefore = known, number
+	return known, nil
+}
