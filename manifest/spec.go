@@ -142,7 +142,6 @@ type Spec struct {
 	lines map[string]int // field path -> line in file
 
 	overrides map[string]string // field path -> name of the flag that set it
-	unread    []*FieldError     // the fields that Parse could not read
 }
 
 // Dataset is the source of the rows, and the policy that brings images to the working size.
@@ -286,8 +285,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	s.lines = d.lines
 
 	if problems := slices.Concat(d.problems, s.checkRanges()); len(problems) > 0 {
-		s.unread = problems
-		return s, joinByLine(slices.Clone(problems))
+		return s, joinByLine(problems)
 	}
 	s.Dataset.Path = ResolveDataset(base, s.Dataset.Path)
 	s.Dataset.Mask, s.Dataset.Kernel = resolvePath(base, s.Dataset.Mask), resolvePath(base, s.Dataset.Kernel)

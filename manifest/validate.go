@@ -35,17 +35,24 @@ func (s *Spec) Validate(p Program) error {
 // Problems joins an error of [Parse] or [Load] with what [Spec.Validate] finds wrong in the fields that could be read: a file with errors
 // of two kinds needs one look. Any other error is returned as it is, also without a campaign.
 func (s *Spec) Problems(err error, p Program) error {
-	if s == nil || len(s.unread) == 0 {
+	var joined interface{ Unwrap() []error }
+	if s == nil || !errors.As(err, &joined) {
 		return err
 	}
+	var all []*FieldError
+	for _, one := range joined.Unwrap() {
+		if unread, ok := errors.AsType[*FieldError](one); ok {
+			all = append(all, unread)
+		}
+	}
+	unread := all
 	p.Prior, p.Idle, p.Settle = nil, nil, nil // they need a whole campaign
 	c := checker{spec: s, Program: p}
 	c.required()
 	c.names()
-	all := slices.Clone(s.unread)
 	for _, found := range c.problems {
 		// What is wrong in a field that could not be read follows from that.
-		if !slices.ContainsFunc(s.unread, func(u *FieldError) bool { return u.Field != "" && below(found.Field, u.Field) }) {
+		if !slices.ContainsFunc(unread, func(u *FieldError) bool { return u.Field != "" && below(found.Field, u.Field) }) {
 			all = append(all, found)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -52,8 +53,16 @@ func newArchives(t *testing.T) *archives {
 	return a
 }
 
-// get returns the answer, its bytes, and the error of reading them.
-func (a *archives) get(query string, header map[string]string) (*http.Response, []byte, error) {
+// sent is an answer with its bytes.
+type sent struct {
+	status int
+	length int64
+	tag    string
+	data   []byte
+}
+
+// get returns an answer, and the error of reading its bytes.
+func (a *archives) get(query string, header map[string]string) (sent, error) {
 	a.t.Helper()
 	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+query, nil)
 	reporttest.Must(a.t, err)
@@ -65,22 +74,23 @@ func (a *archives) get(query string, header map[string]string) (*http.Response, 
 	reporttest.Must(a.t, err)
 	defer answer.Body.Close()
 	data, err := io.ReadAll(answer.Body)
-	return answer, data, err
+	return sent{answer.StatusCode, answer.ContentLength, answer.Header.Get("ETag"), data}, err
 }
 
 // TestArchive: the archive of a selection has the files of its items in their order, and resumes at any byte.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	a := newArchives(t)
-	answer, whole, err := a.get("?sort=psnr&limit=2", nil)
+	answer, err := a.get("?sort=psnr&limit=2", nil)
 	reporttest.Must(t, err)
-	if answer.StatusCode != http.StatusOK || answer.ContentLength != int64(len(whole)) {
-		t.Fatalf("%s, %d of %d bytes", answer.Status, len(whole), answer.ContentLength)
+	whole := answer.data
+	if answer.status != http.StatusOK || answer.length != int64(len(whole)) {
+		t.Fatalf("%d, %d of %d bytes", answer.status, len(whole), answer.length)
 	}
 	found := 0
 	for files := tar.NewReader(bytes.NewReader(whole)); ; found++ {
 		h, err := files.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		reporttest.Must(t, err)
@@ -98,12 +108,11 @@ func TestArchive(t *testing.T) {
 	if found != 10 {
 		t.Errorf("%d files, want 10", found)
 	}
-	tag := answer.Header.Get("ETag")
 	for _, from := range []int{0, 1, 511, 512, 513, 4096, len(whole) / 2, len(whole) - 1025, len(whole) - 1} {
-		answer, part, err := a.get("?sort=psnr&limit=2", map[string]string{"Range": fmt.Sprintf("bytes=%d-", from), "If-Range": tag})
+		part, err := a.get("?sort=psnr&limit=2", map[string]string{"Range": fmt.Sprintf("bytes=%d-", from), "If-Range": answer.tag})
 		reporttest.Must(t, err)
-		if answer.StatusCode != http.StatusPartialContent || !bytes.Equal(part, whole[from:]) {
-			t.Errorf("from %d: %s, %d bytes, want %d", from, answer.Status, len(part), len(whole)-from)
+		if part.status != http.StatusPartialContent || !bytes.Equal(part.data, whole[from:]) {
+			t.Errorf("from %d: %d, %d bytes, want %d", from, part.status, len(part.data), len(whole)-from)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -118,8 +127,8 @@ func TestArchive(t *testing.T) {
 		"no item":                     {"?task=denoise", nil, http.StatusNotFound},
 		"a wrong query":               {"?limit=0", nil, http.StatusUnprocessableEntity},
 	} {
-		if answer, _, err := a.get(c.query, c.header); err != nil || answer.StatusCode != c.status {
-			t.Errorf("%s: %s, %v; want %d", name, answer.Status, err, c.status)
+		if answer, err := a.get(c.query, c.header); err != nil || answer.status != c.status {
+			t.Errorf("%s: %d, %v; want %d", name, answer.status, err, c.status)
 		}
 	}
 }
@@ -129,10 +138,10 @@ func TestArchiveOfDamage(t *testing.T) {
 	t.Parallel()
 	a := newArchives(t)
 	a.store.Files[item.Key(a.items[1].Item.ID, item.FileRestored)][100]++
-	if _, _, err := a.get("?sort=psnr", nil); err == nil {
+	if _, err := a.get("?sort=psnr", nil); err == nil {
 		t.Error("an archive with a damaged file ended as a whole one")
 	}
-	if _, _, err := a.get("?sort=psnr&limit=1", nil); err != nil {
+	if _, err := a.get("?sort=psnr&limit=1", nil); err != nil {
 		t.Errorf("an archive without the damaged file: %v", err)
 	}
 }

@@ -60,7 +60,7 @@ type session struct {
 	prior    *prior.Prior
 	pictures *restorer.Session
 	out      io.Writer
-	inner    sync.Map // cancellations of the requests that are not answered yet, by ID
+	cancels  sync.Map // cancellations of the requests that are not answered yet, by ID
 
 	request *request // in work
 	failed  error    // of its progress
@@ -140,20 +140,25 @@ func (s *session) read(ctx context.Context, in io.Reader, requests chan<- *reque
 			return fmt.Errorf("session: %w", err)
 		}
 		if r.err == nil && r.Cancel != 0 {
-			if cancel, ok := s.inner.Load(r.Cancel); ok {
+			if cancel, ok := s.cancels.Load(r.Cancel); ok {
 				cancel.(context.CancelFunc)()
 			}
 			continue
 		}
-		var cancel context.CancelFunc
-		r.ctx, cancel = context.WithCancel(ctx)
-		s.inner.Store(r.ID, cancel)
+		s.begin(ctx, r)
 		select {
 		case requests <- r:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// begin lets a request end when it is cancelled.
+func (s *session) begin(ctx context.Context, r *request) {
+	var cancel context.CancelFunc
+	r.ctx, cancel = context.WithCancel(ctx)
+	s.cancels.Store(r.ID, cancel)
 }
 
 // report sends the progress of the request in work.
@@ -167,7 +172,7 @@ func (s *session) report(p restorer.Progress) {
 func (s *session) answer(ctx context.Context, r *request) error {
 	s.request, s.failed = r, nil
 	defer func() {
-		if cancel, ok := s.inner.LoadAndDelete(r.ID); ok {
+		if cancel, ok := s.cancels.LoadAndDelete(r.ID); ok {
 			cancel.(context.CancelFunc)()
 		}
 	}()
