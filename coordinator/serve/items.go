@@ -38,7 +38,7 @@ const (
 	// lead its reader to another.
 	reportFrame = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Report</title>" +
 		"<style>html, body, iframe { margin: 0; border: 0; width: 100%; height: 100%; display: block; }</style>" +
-		"<iframe title=\"Report\" src=\"?framed=true\"></iframe></html>\n"
+		"<iframe title=\"Report\" sandbox=\"allow-scripts allow-same-origin allow-downloads\" src=\"?framed=true\"></iframe></html>\n"
 	framePolicy = "default-src 'none'; frame-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
