@@ -405,3 +405,20 @@ func TestRestoredAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestSigmaBelowCompression: a sigma below the noise that a compressed file has is said for blurs, which magnify that noise, and one above it is not.
+func TestSigmaBelowCompression(t *testing.T) {
+	s, err := picture.Open(t.Context(), config(t))
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	for sigma, want := range map[float64]bool{0.002: true, 0.03: false} {
+		p, _, _ := degraded{image: "astronaut", task: operator.GaussianDeblur, width: 6, noise: 0.02, jpeg: 75, statedStd: 3, sigma: sigma}.picture(t)
+		for _, res := range s.Restore(t.Context(), p) {
+			must(t, res.Err)
+			said := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnSigma && strings.Contains(w.Text, "magnifies") })
+			if said != want {
+				t.Errorf("sigma %g: %v", sigma, res.Warnings)
+			}
+		}
+	}
+}

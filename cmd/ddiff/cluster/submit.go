@@ -28,6 +28,7 @@ type submitOptions struct {
 	priority string
 	// precision replaces the campaign's.
 	precision manifest.Precision
+	name      string // of the campaign, in place of the file's
 	watch     bool
 	json      bool
 }
@@ -55,6 +56,10 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 			o.order.Operators = files
 			if o.order.PriorSHA256, err = submittedPrior(spec.Prior); err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("name") {
+				spec.Name = o.name
+				spec.Override("name", "--name")
 			}
 			if cmd.Flags().Changed("precision") {
 				spec.Precision = o.precision
@@ -84,6 +89,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.cluster.add(cmd, roleUser)
+	f.StringVar(&o.name, "name", "", "`name` of the campaign, in place of the file's: another name is another campaign, as of each night")
 	f.StringVar(&o.order.Output, "output", "", "`folder` for the results below the cluster's store, not campaigns or priors (default: the campaign's id)")
 	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
