@@ -188,7 +188,7 @@ func TestRefused(t *testing.T) {
 		"parameter":     {func(p *picture.Picture) { p.Params = map[string]float64{"std": -1} }, "std"},
 		"method":        {func(p *picture.Picture) { p.Method = "magic" }, "magic"},
 		"photons":       {func(p *picture.Picture) { p.Estimate, p.Photons = true, 40 }, "remove photons"},
-		"missing mask":  {func(p *picture.Picture) { p.Task, p.Params, p.Estimate = operator.InpaintBox, nil, true }, "the mask of the measurement is missing"},
+		"missing mask":  {func(p *picture.Picture) { p.Task, p.Params, p.Sigma, p.Estimate = operator.InpaintBox, nil, 0, true }, "the mask of the measurement is missing"},
 		"latent method": {func(p *picture.Picture) { p.Method = "latent_ddiff" }, "latent"},
 	} {
 		p := of(t, 1)
