@@ -173,8 +173,8 @@ func (j *Job) warnSigma(found float64) *item.Warning {
 		text = fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number", sigma)
 	case j.lossy && j.Item.SigmaEstimated:
 		text = fmt.Sprintf("sigma %.2g is the noise and the fine texture in the brightness of a compressed file: if details go, give half as much, --sigma %.2g", sigma, sigma/2)
-	case j.lossy && j.Item.Photons == 0 && (j.Op.Task == operator.GaussianDeblur || j.Op.Task == operator.MotionDeblur) && j.coarseNoise() > largestLack*max(sigma, hardlyAny):
-		text = fmt.Sprintf("sigma is %.3g, the noise in the brightness of the compressed file is about %.2g, which deblurring magnifies; give a larger sigma, or auto", sigma, j.coarseNoise())
+	case j.lossy && j.Item.Photons == 0 && (j.Op.Task == operator.GaussianDeblur || j.Op.Task == operator.MotionDeblur) && sigma < hardlyAny:
+		text = fmt.Sprintf("sigma is %.3g, below the errors of the file's compression, which deblurring magnifies; give a larger sigma, such as %g, or auto", sigma, smallSigma)
 	case sigma > largestExcess*found && (sigma > smallSigma || sigma > smallDenoise && j.Op.Task == operator.Denoise):
 		if found < hardlyAny && sigma <= j.coarseNoise() { // as advised below
 			return nil

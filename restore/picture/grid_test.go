@@ -406,7 +406,7 @@ func TestRestoredAgain(t *testing.T) {
 	}
 }
 
-// TestSigmaBelowCompression: a sigma below the noise that a compressed file has is said for blurs, which magnify that noise, and one above it is not.
+// TestSigmaBelowCompression: a sigma below the errors of a compressed file is said for blurs, which magnify them, and one above them is not.
 func TestSigmaBelowCompression(t *testing.T) {
 	s, err := picture.Open(t.Context(), config(t))
 	must(t, err)
