@@ -12,9 +12,9 @@ cp -r python/tests python/notebooks docs/python.md "$work"
 cp examples/images/astronaut.png "$work/notebooks"
 cd "$work"
 # An empty home: no ONNX Runtime of the user's cache, nothing but what pip brought.
-mkdir home
+mkdir user
 status=0
-env -u DDIFF_ONNXRUNTIME -u DDIFF_OPENVINO -u PYTHONPATH HOME="$work/home" XDG_CACHE_HOME="$work/home/cache" PATH="$work/venv/bin:$PATH" \
+env -u DDIFF_ONNXRUNTIME -u DDIFF_OPENVINO -u PYTHONPATH HOME="$work/user" XDG_CACHE_HOME="$work/user/cache" PATH="$work/venv/bin:$PATH" \
 	venv/bin/python -m pytest -q -p no:cacheprovider --junitxml report.xml tests || status=$?
 venv/bin/python - <<'END'
 import xml.etree.ElementTree as xml
