@@ -159,7 +159,7 @@ gradients-test: runtime ## Compare gradients through ONNX graphs with finite dif
 		awk '/^rules=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
 
 .PHONY: methods-test
-methods-test: runtime ## Check the rules of every method, and its answers under a known posterior (2 minutes)
+methods-test: runtime ## Check the rules of every method, and its answers under a known posterior (some minutes)
 	@go -C restore/solver test -count=1 -timeout 30m -run '^TestMethods$$' -v | \
 		awk '/^    --- (PASS|FAIL|SKIP): TestMethods\/[^\/]+ / { methods++; passed += $$2 == "PASS:" } \
 			!/^ *(===|--- PASS|PASS|ok)/ { print } END { printf "methods=%d passed=%d\n", methods, passed }'
