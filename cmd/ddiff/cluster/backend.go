@@ -54,7 +54,7 @@ func (f *backendFlags) add(cmd *cobra.Command, role string) {
 	if words := strings.Fields(cmd.Use); len(words) > 1 && strings.Trim(words[1], "[]") == "CAMPAIGN" {
 		cmd.ValidArgsFunction = f.completeCampaigns
 	}
-	f.server.Add(cmd.Flags(), "in place of --nats")
+	f.server.Add(cmd.Flags(), "in place of --nats ($"+server.Env+")")
 }
 
 // The roles of commands on NATS: roleAdmin has the permissions of a coordinator.

@@ -22,7 +22,7 @@ func newTopCommand() *cobra.Command {
 		Use:   "top",
 		Short: "Follow workers, rates and waiting work of a cluster",
 		Long: "Show the campaigns that have not ended, with their rates and what waits, and the workers, again every two seconds until\n" +
-			"Ctrl-C. Without a terminal they are shown once.",
+			"Ctrl-C. Without a terminal, or with $NO_COLOR, they are shown once.",
 		Args: cobra.NoArgs,
 	}, roleUser, func(cmd *cobra.Command, b backend, _ []string) error {
 		out := cmd.OutOrStdout()

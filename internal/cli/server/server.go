@@ -28,7 +28,7 @@ type Flags struct {
 
 // Add registers the flags. Use is the help of --server: what it names the server for.
 func (f *Flags) Add(set *pflag.FlagSet, use string) {
-	set.StringVar(&f.Address, "server", "", "`address` of a coordinator with --listen, "+use+"; $"+envToken+" has the access token ($"+Env+")")
+	set.StringVar(&f.Address, "server", "", "`address` of a coordinator with --listen, "+use+"; $"+envToken+" has the access token")
 	set.StringVar(&f.ca, "server-ca", "", "PEM `file` with the authorities of the server's certificate ($"+envCA+")")
 }
 
