@@ -31,7 +31,8 @@ func mount(t *testing.T, flags uintptr, options string) string {
 // unfinished is the last line of a run with pending items.
 var unfinished = regexp.MustCompile(`(?m)^done=(\d+) failed=(\d+) dead=(\d+) pending=(\d+) out=(.+)\n\z`)
 
-// TestFullDisk writes to a disk with space for some of the results.
+// TestFullDisk writes to a disk with space for some of the results. Its batches are of one item: the items of a batch are
+// written at the same time, and each may take a part of the space that only one of them has.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,7 +43,7 @@ func TestFullDisk(t *testing.T) {
 		t.Run(c.size, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(mount(t, 0, "size="+c.size), "out")
-			e := restore(t, "--images", photographs(t, "chelsea", "coffee", "rocket"), "--task", "super_resolution", "--steps", "10", "--out", out)
+			e := restore(t, "--images", photographs(t, "chelsea", "coffee", "rocket"), "--task", "super_resolution", "--steps", "10", "--batch", "1", "--out", out)
 			wantCode(t, e, c.code)
 			n := unfinished.FindStringSubmatch(e.stdout)
 			if n == nil {
