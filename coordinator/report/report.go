@@ -60,7 +60,7 @@ func Write(ctx context.Context, store result.Files, campaign Campaign, results i
 // write stores all files. lost has an error for each listed artifact that could not be read.
 func write(ctx context.Context, store result.Files, campaign Campaign, set *entry.Set) (summary aggregate.Summary, lost []error, err error) {
 	summary = aggregate.SummarizeEntries(set, campaign.Tasks, campaign.Tunings)
-	summary.Planned = max(summary.Planned, campaign.Planned)
+	summary.Planned = max(summary.Planned+campaign.Unfinished, campaign.Planned)
 	shown := page.NewGallery(set.Entries, page.MaxItems)
 	list := page.NewListing(summary, set.Columns.Names(), page.MaxListed)
 	for _, e := range set.Entries {

@@ -118,6 +118,14 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return err
 	}
+	unfinished, err := aggregate.Unfinished(ctx, outputs)
+	if err != nil {
+		return err
+	}
+	if unfinished > 0 && len(o.where) > 0 { // the other reports say it themselves
+		fmt.Fprintf(stderr, "ddiff: %d planned items of these outputs have no outcome yet; --where may select some of them\n", unfinished)
+		unfinished = 0
+	}
 	results := versions.Select(cli.AtLeastOne(filter.Select(result.Results(ctx, outputs)), args))
 
 	// A selection without results ends the command before it creates a folder.
@@ -128,7 +136,9 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	}
 	switch o.format {
 	case formatHTML:
-		return o.page(ctx, outputs, results, rule, theirs, tunings, stdout, stderr)
+		return o.page(ctx, outputs, results, report.Campaign{
+			Select: rule, Tasks: o.catalogue.Operators, Published: theirs, Tunings: tunings, Unfinished: unfinished,
+		}, stdout, stderr)
 	case formatFigures:
 		return o.figures(ctx, outputs, results, rule, stdout, stderr)
 	}
@@ -146,6 +156,7 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		format := map[string]table.Format{
 			formatText: table.FormatText, formatMarkdown: table.FormatMarkdown, formatLaTeX: table.FormatLaTeX,
 		}[o.format]
+		summary.Planned += unfinished
 		summary = cli.Clean(summary)
 		if err := table.Write(w, summary, format); err != nil || theirs == nil {
 			return err
@@ -220,21 +231,18 @@ func (f reportFile) Write(p []byte) (int, error) {
 
 // page writes the page and its pictures to a directory.
 func (o reportOptions) page(
-	ctx context.Context, outputs []result.Output, results iter.Seq2[item.Result, error], rule selection.Rule,
-	theirs *published.Figures, tunings *aggregate.Tunings, stdout, stderr io.Writer,
+	ctx context.Context, outputs []result.Output, results iter.Seq2[item.Result, error], campaign report.Campaign, stdout, stderr io.Writer,
 ) (err error) {
 	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
-	var names []string
 	for _, output := range outputs {
-		names = append(names, output.Address)
+		campaign.Outputs = append(campaign.Outputs, output.Address)
 	}
-	summary, err := report.Write(ctx, store, report.Campaign{
-		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: theirs, Tunings: tunings,
-	}, results)
+	campaign.Name = strings.Join(campaign.Outputs, ", ")
+	summary, err := report.Write(ctx, store, campaign, results)
 	if err := noteIncomplete(err, stderr); err != nil {
 		return err
 	}

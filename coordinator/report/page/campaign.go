@@ -16,6 +16,8 @@ type Campaign struct {
 	Seed         uint64
 	// Planned is the number of items that the campaign has. Default: those with an outcome.
 	Planned int
+	// Unfinished is the number of planned items that have no outcome and are none of Planned.
+	Unfinished int
 	// Outputs are the addresses of the outputs of a report over several campaigns, whose settings differ; empty for the
 	// report of one campaign.
 	Outputs []string

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
 )
 
@@ -23,7 +24,7 @@ var ErrUnknownFormat = errors.New("unknown table format")
 // The keys of a report's tables.
 const (
 	KeyCSV             = "results.csv"
-	KeySummaryJSON     = "summary.json"
+	KeySummaryJSON     = aggregate.KeyJSON
 	KeySummaryMarkdown = "summary.md"
 )
 
