@@ -328,7 +328,7 @@ func (c *checker) ranges() {
 	s := c.spec
 	c.add("name", checkName(s.Name))
 	c.integer("dataset.size", s.Dataset.Size, 8, 4096)
-	c.name("dataset.fit", "value", string(s.Dataset.Fit), texts([]item.Fit{item.FitCenterCrop, item.FitResize, item.FitPad}))
+	c.name("dataset.fit", "value", string(s.Dataset.Fit), texts(item.Fits()))
 	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
 	c.columns("dataset.columns", s.Dataset.Columns)
 	if r := s.Dataset.MeasurementRange; r != nil {

@@ -35,6 +35,9 @@ const (
 	FitPad        Fit = "pad"         // keep the pixels, mirror up to the next multiple
 )
 
+// Fits returns the policies, the default first.
+func Fits() []Fit { return []Fit{FitCenterCrop, FitResize, FitPad} }
+
 // Source identifies one input file.
 type Source struct {
 	// Path is relative to the dataset's root, or absolute.

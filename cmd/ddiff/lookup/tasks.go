@@ -134,5 +134,5 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
 func Commands(c shard.Catalogue) []*cobra.Command {
-	return []*cobra.Command{newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand()}
+	return []*cobra.Command{newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand(), newSchemaCommand(c)}
 }
