@@ -71,18 +71,18 @@ func compareLimits(b manifest.Budget, u usage) (over, near string) {
 		soft = softShare
 	}
 	var hard, warn []string
-	note := func(used, limit float64, reached bool, text string) {
+	note := func(used, limit float64, reached bool, text func() string) { // each campaign compares them each second
 		switch {
 		case limit == 0:
 		case reached:
-			hard = append(hard, text)
+			hard = append(hard, text())
 		case used >= soft*limit:
-			warn = append(warn, text)
+			warn = append(warn, text())
 		}
 	}
-	note(float64(u.Items), float64(b.Items), u.Items > b.Items, fmt.Sprintf("%d of %d items", u.Items, b.Items))
-	note(u.Seconds, b.Seconds, u.Seconds >= b.Seconds, amount(u.Seconds)+" of "+amount(b.Seconds)+" device-seconds")
-	note(u.Cost, b.Cost, u.Cost >= b.Cost, "a cost of "+amount(u.Cost)+" of "+amount(b.Cost))
+	note(float64(u.Items), float64(b.Items), u.Items > b.Items, func() string { return fmt.Sprintf("%d of %d items", u.Items, b.Items) })
+	note(u.Seconds, b.Seconds, u.Seconds >= b.Seconds, func() string { return amount(u.Seconds) + " of " + amount(b.Seconds) + " device-seconds" })
+	note(u.Cost, b.Cost, u.Cost >= b.Cost, func() string { return "a cost of " + amount(u.Cost) + " of " + amount(b.Cost) })
 	return strings.Join(hard, " and "), strings.Join(warn, " and ")
 }
 

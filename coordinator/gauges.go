@@ -62,6 +62,13 @@ func (g *gauges) remove(id string) {
 	delete(g.byID, id)
 }
 
+// count returns the number of campaigns.
+func (g *gauges) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.byID)
+}
+
 // endedSeries is the time for which the series of an ended campaign remain.
 const endedSeries = 15 * time.Minute
 

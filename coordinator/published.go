@@ -13,8 +13,12 @@ import (
 	"ddiff/queue"
 )
 
-// statusInterval is how often an unchanged status is published.
-const statusInterval = 5 * time.Second
+const (
+	// statusInterval is how often a status is published of which only the rate and the remaining time change.
+	statusInterval = 5 * time.Second
+	// restingInterval is how often a status is published that does not change: each write costs all who follow the board a request.
+	restingInterval = time.Minute
+)
 
 // published is the status of a campaign on the board.
 type published struct {
@@ -24,9 +28,12 @@ type published struct {
 
 // publish writes a status to the board if it has changed or the last one is old.
 func (r *published) publish(ctx context.Context, s manifest.Status) error {
-	if s.Counts == r.last.Counts && s.Phase == r.last.Phase && s.Workers == r.last.Workers &&
-		s.Problem == r.last.Problem && s.Warning == r.last.Warning &&
-		s.At.Sub(r.last.At) < statusInterval {
+	interval, known := statusInterval, r.last
+	if known.At = s.At; s == known {
+		interval = restingInterval
+	}
+	known.Rate, known.Left, known.LeftLow, known.LeftHigh = s.Rate, s.Left, s.LeftLow, s.LeftHigh
+	if age := s.At.Sub(r.last.At); s == known && age >= 0 && age < interval { // negative after a leader whose clock was ahead
 		return nil
 	}
 	data, err := json.Marshal(s)

@@ -206,7 +206,7 @@ func (r *runner) step(ctx context.Context) error {
 		}
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
-		if r.reader.ticked = true; r.queue.quiet(r.idle()) {
+		if r.reader.ticked = true; r.queue.quiet(r.idle(), r.s.gauges.count()) {
 			return nil
 		}
 		return r.checkQueue(ctx)

@@ -13,7 +13,7 @@ import (
 	"ddiff/queue"
 )
 
-// A status is written if counts, phase, workers, problem or warning have changed, or after five seconds.
+// A status is written if counts, phase, workers, problem or warning have changed, after five seconds if its rate has, or after a minute.
 func TestPublishedStatus(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1e9, 0)
@@ -43,8 +43,11 @@ func TestPublishedStatus(t *testing.T) {
 		want   bool
 	}{
 		{"nothing", func() {}, false},
-		{"almost five seconds", func() { now = now.Add(statusInterval - time.Millisecond) }, false},
-		{"five seconds", func() { now = now.Add(time.Millisecond) }, true},
+		{"almost a minute", func() { now = now.Add(restingInterval - time.Millisecond) }, false},
+		{"a minute", func() { now = now.Add(time.Millisecond) }, true},
+		{"rate", func() { r.status.last.Rate, now = 1, now.Add(statusInterval-time.Millisecond) }, false},
+		{"rate after five seconds", func() { now = now.Add(time.Millisecond) }, true},
+		{"a leader whose clock was ahead", func() { r.status.last.At = now.Add(time.Hour) }, true},
 		{"counts", func() { r.outcomes.ledger.Add(id(1)) }, true},
 		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
 		{"workers", func() {

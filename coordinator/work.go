@@ -44,17 +44,17 @@ func (q *work) drop(ctx context.Context) error {
 	return nil
 }
 
-// quietTicks is the number of ticks between two checks of the queue of a campaign that waits for workers or for a person: a thousand
-// waiting campaigns would otherwise cost a thousand requests a second.
-const quietTicks = 5
+// The queue of a campaign that waits for workers or for a person is checked every quietTicks ticks, or less often where there are so many
+// campaigns that a tick would have more than tickChecks checks: a thousand waiting campaigns would otherwise cost a thousand requests a second.
+const quietTicks, tickChecks = 5, 100
 
-// quiet reports whether a tick needs no check: the campaign waits, and the last check was a few ticks ago.
-func (q *work) quiet(waits bool) bool {
+// quiet reports whether a tick needs no check: the campaign, one of so many, waits, and the last check was a few ticks ago.
+func (q *work) quiet(waits bool, campaigns int) bool {
 	if !waits || !q.stalled.IsZero() {
 		q.unchecked = 0
 		return false
 	}
-	q.unchecked = (q.unchecked + 1) % quietTicks
+	q.unchecked = (q.unchecked + 1) % max(quietTicks, campaigns/tickChecks)
 	return q.unchecked != 0
 }
 

@@ -62,18 +62,6 @@ func (a *Archiver) answerTo(ctx context.Context, r *request) []byte {
 	}
 }
 
-// encode returns an answer as a message.
-func encode(out answer) []byte {
-	data, err := json.Marshal(out)
-	if err == nil && len(data) > queue.MaxRecordBytes {
-		err = fmt.Errorf("the answer has %d bytes, the limit is %d", len(data), queue.MaxRecordBytes)
-	}
-	if err != nil {
-		return encode(answer{Error: err.Error()})
-	}
-	return data
-}
-
 // execute executes a request. Each is idempotent, except that a repeated note is a second line with the same request.
 func (a *Archiver) execute(ctx context.Context, r *request) (out answer, err error) {
 	switch r.Verb {
@@ -162,7 +150,6 @@ func (a *Archiver) records(ctx context.Context, r *request) (out answer, err err
 		return out, err
 	}
 	maps.Copy(found, statuses)
-	out.Records = map[string][]byte{}
 	size, last := 0, ""
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		if key <= r.After {
@@ -173,7 +160,7 @@ func (a *Archiver) records(ctx context.Context, r *request) (out answer, err err
 			out.Last = last
 			break
 		}
-		out.Records[key], last = data, key
+		out.Keys, out.Sizes, out.records, last = append(out.Keys, key), append(out.Sizes, len(data)), append(out.records, data), key
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/index"
+	"ddiff/internal/fuzztest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
@@ -122,4 +124,29 @@ func TestLargestAnswer(t *testing.T) {
 			t.Errorf("%q: %d bytes, error %q", name, len(data), got.Error)
 		}
 	}
+}
+
+// FuzzAnswer: any message is an answer that is encoded and read again, or an error.
+func FuzzAnswer(f *testing.F) {
+	f.Add(encode(answer{Keys: []string{"campaign.a", "status.a"}, Sizes: []int{1, 2}, records: [][]byte{[]byte("\n"), []byte("{}")}, Last: "status.a"}))
+	for _, message := range []string{"{}", `{"error":"busy"}`, `{"keys":["a"],"sizes":[-1]}`, `{"keys":["a"],"sizes":[9]}` + "\nfew", `{"sizes":[1]}` + "\n{"} {
+		f.Add([]byte(message))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzztest.Limit(t, 1<<20+64*len(data), func() {
+			read, err := decode(data)
+			if err != nil {
+				return
+			}
+			again, err := decode(encode(read))
+			if err != nil || len(again.records) != len(read.records) {
+				t.Fatalf("%d records, %v, want %d", len(again.records), err, len(read.records))
+			}
+			for i, record := range read.records {
+				if !bytes.Equal(again.records[i], record) {
+					t.Errorf("record %d is %q, want %q", i, again.records[i], record)
+				}
+			}
+		})
+	})
 }

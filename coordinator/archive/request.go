@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -44,12 +45,45 @@ type answer struct {
 	// Error is one line; empty after success. Missing: there is no such campaign.
 	Error   string `json:"error,omitempty"`
 	Missing bool   `json:"missing,omitempty"`
-	// Keys are the entries of the index for verbList, Attempts the records for verbLogs. The list continues after Last, if that is set.
-	Keys []string `json:"keys,omitempty"`
-	// Records are those of verbBoard by key.
-	Records  map[string][]byte     `json:"records,omitempty"`
+	// Keys are the entries of the index for verbList, or those of the records for verbBoard, Attempts the records for verbLogs. The list
+	// continues after Last, if that is set.
+	Keys     []string              `json:"keys,omitempty"`
 	Attempts []manifest.AttemptLog `json:"attempts,omitempty"`
 	Last     string                `json:"last,omitempty"`
+	// Sizes are the bytes of each record for verbBoard. The records follow the JSON and a line end as they are: inside it, a list of
+	// thousands would take most of its time to be quoted and read.
+	Sizes   []int `json:"sizes,omitempty"`
+	records [][]byte
+}
+
+// encode returns an answer as a message.
+func encode(out answer) []byte {
+	data, err := json.Marshal(out)
+	if len(out.records) > 0 {
+		data = append(append(data, '\n'), bytes.Join(out.records, nil)...)
+	}
+	if err == nil && len(data) > queue.MaxRecordBytes {
+		err = fmt.Errorf("the answer has %d bytes, the limit is %d", len(data), queue.MaxRecordBytes)
+	}
+	if err != nil {
+		return encode(answer{Error: err.Error()})
+	}
+	return data
+}
+
+// decode reads a message of encode.
+func decode(data []byte) (out answer, err error) {
+	head, records, _ := bytes.Cut(data, []byte("\n"))
+	if err := json.Unmarshal(head, &out); err != nil {
+		return out, err
+	}
+	for _, size := range out.Sizes {
+		if size < 0 || size > len(records) || len(out.records) == len(out.Keys) {
+			return out, errors.New("the records of the leader's answer do not have their sizes; use one version of ddiff everywhere")
+		}
+		out.records, records = append(out.records, records[:size]), records[size:]
+	}
+	return out, nil
 }
 
 // ErrNoLeader: no coordinator leads, or the leader does not answer. Archived campaigns cannot be reached.
@@ -102,8 +136,8 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []manifest.CampaignStat
 		if err != nil {
 			return board.Campaigns(ctx, b)
 		}
-		for key, data := range page.Records {
-			if strings.HasPrefix(key, manifest.KeyCampaignPrefix) {
+		for i, data := range page.records {
+			if key := page.Keys[i]; strings.HasPrefix(key, manifest.KeyCampaignPrefix) {
 				campaigns[key] = queue.Change{Key: key, Data: data}
 			} else {
 				statuses[key] = queue.Change{Key: key, Data: data}
@@ -163,7 +197,7 @@ func send(ctx context.Context, b *queue.Board, r request) (out answer, err error
 		return out, fmt.Errorf("%w: %w", ErrNoLeader, err)
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &out)
+		out, err = decode(data)
 	}
 	switch {
 	case err != nil:

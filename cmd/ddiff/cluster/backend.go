@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -88,7 +89,12 @@ func show[T any](cmd *cobra.Command, asJSON bool, record T, text func(out io.Wri
 	if asJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(record)
 	}
-	return text(cmd.OutOrStdout(), cli.Clean(record))
+	var page bytes.Buffer // a table writes each of its cells
+	if err := text(&page, cli.Clean(record)); err != nil {
+		return err
+	}
+	_, err := page.WriteTo(cmd.OutOrStdout())
+	return err
 }
 
 // with calls use with the cluster that the flags name.
