@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,6 +38,7 @@ const listing = `<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="
 // FuzzS3Answers: any answer of a server is a listing in byte order, an object within the limit, or an error, in memory in proportion to it.
 func FuzzS3Answers(f *testing.F) {
 	f.Add(200, "", []byte(listing))
+	f.Add(202, "", []byte(listing)) // the client of S3 returned an object without a body
 	f.Add(503, "", []byte(`<Error><Code>SlowDown</Code><Message>wait</Message><Resource>/bucket</Resource></Error>`))
 	f.Add(404, "X-Minio-Error-Code: NoSuchKey", []byte(nil))
 	f.Add(206, "Etag: \"d41d\"\nContent-Range: bytes 0-4/5\nLast-Modified: Mon, 02 Jan 2006 15:04:05 GMT\nX-Amz-Meta-Ddiff-Sha256: 00", []byte("bytes"))
@@ -78,6 +80,36 @@ func FuzzS3Answers(f *testing.F) {
 			}
 		})
 	})
+}
+
+// TestS3OtherStatus: an answer with a status that S3 does not have is an error, and no empty listing.
+func TestS3OtherStatus(t *testing.T) {
+	t.Parallel()
+	s, set := openHostile(t, false)
+	for _, status := range []int{201, 202, 203, 204, 205, 299} {
+		set(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(listing))
+		})
+		want := func(err error) {
+			t.Helper()
+			if err == nil || errors.Is(err, storage.ErrNotFound) || !strings.Contains(err.Error(), strconv.Itoa(status)) {
+				t.Errorf("status %d: error %v", status, err)
+			}
+		}
+		n := 0
+		for _, err := range s.List(t.Context(), "") {
+			n++
+			want(err)
+		}
+		if n != 1 {
+			t.Errorf("status %d: a listing of %d", status, n)
+		}
+		_, err := s.Get(t.Context(), "a")
+		want(err)
+		_, err = s.Stat(t.Context(), "a")
+		want(err)
+	}
 }
 
 // TestS3EndlessListing: a listing without an end, and one of more objects than were asked for, are errors and need little memory.

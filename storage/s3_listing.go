@@ -20,12 +20,17 @@ const (
 )
 
 // listings is a transport that reports an answer to a listing that is none. The client of S3 reads any XML document, such as an error
-// with the status 200, as an empty listing. It also limits the documents, since addresses of strangers name servers.
+// with the status 200, as an empty listing, and takes an answer with the status 202 for an object without a body. It also limits the
+// documents, since addresses of strangers name servers.
 type listings struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (l listings) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.RoundTripper.RoundTrip(r)
+	if err == nil && !answers(r.Method, answer.StatusCode) {
+		answer.Body.Close() // opened for reading
+		return nil, fmt.Errorf("the server answers with status %d; check that the endpoint is an S3 server", answer.StatusCode)
+	}
 	if err != nil || answer.StatusCode != http.StatusOK || r.Method != http.MethodGet {
 		return answer, err // the client limits the text of errors
 	}
@@ -52,6 +57,17 @@ func (l listings) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer.Body = withBody(&document{Reader: body}, answer.Body)
 	return answer, nil
+}
+
+// answers reports whether a server of S3 answers a request with a status. Those of errors and of redirections are the client's.
+func answers(method string, status int) bool {
+	switch status {
+	case http.StatusOK, http.StatusPartialContent:
+		return true
+	case http.StatusNoContent:
+		return method == http.MethodDelete
+	}
+	return status/100 != 2
 }
 
 func withBody(r io.Reader, c io.Closer) io.ReadCloser {
