@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +104,39 @@ func TestDryRunFindsBadRows(t *testing.T) {
 	e = restore(t, t.TempDir(), "--task", "hdr", "--dry-run")
 	wantCode(t, e, 2)
 	wantMessage(t, e, "no image in the directory")
+}
+
+// A dry run says how long a run will take once one was measured: three times as many pictures take three times as long.
+func TestDryRunEstimate(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir() // of a new machine
+	of := func(images ...string) (seconds float64, text ended) {
+		t.Helper()
+		run := func(more ...string) ended {
+			cmd := command(t, small(append([]string{photographs(t, images...), "--task", "super_resolution", "--method", "dps", "--steps", "50", "--out", filepath.Join(t.TempDir(), "out")}, more...)...)...)
+			cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache)
+			e := end(t, cmd)
+			wantCode(t, e, 0)
+			return e
+		}
+		var plan struct {
+			Seconds float64 `json:"estimated_seconds"`
+		}
+		must(t, json.Unmarshal([]byte(run("--dry-run", "--json").stdout), &plan))
+		if text = run("--dry-run"); plan.Seconds == 0 {
+			run("-q")
+		}
+		return plan.Seconds, text
+	}
+	before, text := of("coffee")
+	if wantMessage(t, text, "no estimate of the time"); before != 0 {
+		t.Errorf("before the first run: %g s", before)
+	}
+	one, _ := of("coffee")
+	three, text := of("coffee", "chelsea", "rocket")
+	if wantMessage(t, text, "on this device, at the pace of its last run"); one <= 0 || math.Abs(three-3*one) > 2 {
+		t.Errorf("%g s for one picture, %g s for three", one, three)
+	}
 }
 
 // Parameters of operator and solver reach the items, over those of a campaign file.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	"ddiff/restore/item"
 	"ddiff/restore/job"
@@ -100,14 +99,14 @@ func (s *Session) again(ctx context.Context, p *prepared, doubt *job.Doubt, res 
 		next.picture.Params["std"] = doubt.Std
 	}
 	next.picture.Tile, next.picture.Overlap = p.Item.Tile, p.Item.Overlap
-	begin := time.Now()
 	if err := s.prepare(ctx, &next.Job, next.picture); err != nil {
 		return p, err
 	}
-	cost, err := s.run(ctx, []*prepared{next})
+	solved, err := s.run(ctx, []*prepared{next})
 	if err != nil {
 		return p, err
 	}
-	res.Seconds, res.Batch, res.Cost = res.Seconds+time.Since(begin).Seconds(), 1, item.Cost(cost)
+	solved.Seconds += res.Seconds
+	*res = solved
 	return next, nil
 }

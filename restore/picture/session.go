@@ -54,7 +54,7 @@ type Config struct {
 	Version string
 	// Logger receives what OpenVINO does not compute as it should. Default: discard.
 	Logger *slog.Logger
-	// Progress is called after each step of a batch, and within a step after each tile. Optional.
+	// Progress is called before the first step of a batch, after each step, and within a step after each tile. Optional.
 	Progress func(p Progress)
 }
 
@@ -67,6 +67,9 @@ type Progress struct {
 	// Share of the next step was made, in Tiles tiles.
 	Share float64
 	Tiles int
+	// Item is the first picture, Cost the work for each.
+	Item *item.Item
+	Cost item.Cost
 }
 
 // Result is a restored picture. Its embedded result is what result.json of a campaign has.
@@ -242,8 +245,7 @@ func (s *Session) solve(ctx context.Context, batch []*prepared, yield func(int, 
 
 // together restores pictures in one batch.
 func (s *Session) together(ctx context.Context, batch []*prepared, yield func(int, Result) bool) bool {
-	begin := time.Now()
-	cost, err := s.run(ctx, batch)
+	solved, err := s.run(ctx, batch)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -259,13 +261,12 @@ func (s *Session) together(ctx context.Context, batch []*prepared, yield func(in
 		}
 		return true
 	}
-	seconds := time.Since(begin).Seconds() / float64(len(batch))
 	for _, p := range batch {
 		var res Result
 		if err != nil {
 			res = failed(p, err)
 		} else {
-			res = s.believed(ctx, p, item.Result{Seconds: seconds, Batch: len(batch), Cost: item.Cost(cost)})
+			res = s.believed(ctx, p, solved)
 		}
 		if ctx.Err() != nil {
 			return false
@@ -277,16 +278,17 @@ func (s *Session) together(ctx context.Context, batch []*prepared, yield func(in
 	return true
 }
 
-// run solves a batch.
-func (s *Session) run(ctx context.Context, batch []*prepared) (cost method.Cost, err error) {
+// run solves a batch, and returns what each picture took.
+func (s *Session) run(ctx context.Context, batch []*prepared) (res item.Result, err error) {
 	sv, err := s.engine.Solver(ctx, batch[0].Plan, len(batch))
 	if err != nil {
-		return cost, err
+		return res, err
 	}
-	if cost, err = sv.Cost(); err != nil {
-		return cost, err
+	cost, err := sv.Cost()
+	if err != nil {
+		return res, err
 	}
-	progress := Progress{Steps: sv.Steps(), Evaluations: cost.Network, Tiles: sv.Tiles()}
+	progress := Progress{Steps: sv.Steps(), Evaluations: cost.Network, Tiles: sv.Tiles(), Item: &batch[0].Item, Cost: item.Cost(cost)}
 	problems := make([]solver.Problem, len(batch))
 	for i, p := range batch {
 		problems[i] = p.Problem
@@ -298,6 +300,8 @@ func (s *Session) run(ctx context.Context, batch []*prepared) (cost method.Cost,
 			s.cfg.Progress(progress)
 		}
 	}
+	report(0, 0)
+	begin := time.Now()
 	sv.Watch(func(share float64) { report(progress.Step, share) })
 	defer sv.Watch(nil)
 	solutions, err := sv.Solve(ctx, problems, func(step int) error {
@@ -305,14 +309,15 @@ func (s *Session) run(ctx context.Context, batch []*prepared) (cost method.Cost,
 		return nil
 	})
 	if err != nil {
-		return cost, err
+		return res, err
 	}
+	res = item.Result{Seconds: time.Since(begin).Seconds() / float64(len(batch)), Batch: len(batch), Cost: item.Cost(cost)}
 	for i, p := range batch {
 		if err := p.Solved(ctx, s.engine, solutions[i]); err != nil {
-			return cost, err
+			return res, err
 		}
 	}
-	return cost, nil
+	return res, nil
 }
 
 // finish encodes a solved and scored picture.

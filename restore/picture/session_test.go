@@ -77,9 +77,9 @@ func TestSession(t *testing.T) {
 	begin := cpuMilliseconds(t)
 	second := one(of(t, 2))
 	spent := cpuMilliseconds(t) - begin
-	evaluations := (at[7] - at[0]) * 8 / 7
+	evaluations := (at[8] - at[1]) * 8 / 7
 	t.Logf("second_ms=%.1f beside_evaluations_ms=%.1f (CPU time)", spent, spent-evaluations) // goal: 20; other tests count too
-	if last := progress[7]; len(progress) != 8 || last.Step != 8 || last.Steps != 8 || last.Evaluation != 8 || last.Evaluations != 8 {
+	if last := progress[8]; len(progress) != 9 || progress[0].Step != 0 || progress[0].Item.Task != second.Item.Task || progress[0].Cost.Network != 8 || last.Step != 8 || last.Steps != 8 || last.Evaluation != 8 || last.Evaluations != 8 {
 		t.Errorf("progress %+v", progress)
 	}
 	bad := of(t, 1)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +22,9 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/item"
+	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 )
@@ -40,13 +44,16 @@ type plannedGroup struct {
 	Failed int    `json:"failed"`
 
 	cell sweep.Cell
+	cost item.Cost // of an item; zero: not known
 }
 
 // plan is the outcome of a dry run.
 type plan struct {
 	groups  []*plannedGroup // in the order of the campaign
 	byCell  map[sweep.Cell]*plannedGroup
-	skipped int // files of the dataset that are no images
+	skipped int     // files of the dataset that are no images
+	work    float64 // of the items to do, see cli.Work
+	cost    func(it *item.Item) (item.Cost, error)
 }
 
 func (p *plan) group(it item.Item) (*plannedGroup, error) {
@@ -91,7 +98,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 		case !errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
 		}
-		all := plan{byCell: map[sweep.Cell]*plannedGroup{}}
+		all := plan{byCell: map[sweep.Cell]*plannedGroup{}, cost: func(it *item.Item) (item.Cost, error) { return costOf(it, p, o.Catalogue) }}
 		sharder, err := shard.New(shard.Config{
 			Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: func(string) { all.skipped++ },
 		})
@@ -111,7 +118,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 				}
 			}
 		}
-		return all.print(stdout, stderr, spec.Output, o)
+		return all.print(stdout, stderr, spec.Output, o, o.Pace(p.SHA256, spec.Precision).Time(all.work))
 	})
 }
 
@@ -142,6 +149,12 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 			g.Done++
 		} else {
 			g.ToDo++
+			if g.cost == (item.Cost{}) {
+				if g.cost, err = p.cost(&it); err != nil {
+					return fmt.Errorf("count the evaluations of item %s: %w", it.Name, err)
+				}
+			}
+			p.work += cli.Work(&it, g.cost)
 		}
 	}
 	for _, r := range w.Failed {
@@ -155,8 +168,34 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 	return nil
 }
 
-// print writes the counts by cell, and those of the campaign.
-func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options) error {
+// costOf returns the cost of an item, which is that of its cell.
+func costOf(it *item.Item, p *prior.Prior, c shard.Catalogue) (item.Cost, error) {
+	var s method.Settings
+	if err := json.Unmarshal(it.Solver, &s); err != nil {
+		return item.Cost{}, err
+	}
+	m, err := c.Methods.Find(it.Method)
+	if err != nil {
+		return item.Cost{}, err
+	}
+	d, err := c.Operators.Definition(it.Task, it.OwnKernel)
+	if err != nil {
+		return item.Cost{}, err
+	}
+	op, err := operator.Set{d}.New(it.Task, it.Params, operator.Shape{Channels: p.Card.Channels, Height: it.Height, Width: it.Width})
+	if err != nil {
+		return item.Cost{}, err
+	}
+	run, err := method.NewRun(m, s, p, op)
+	if err != nil {
+		return item.Cost{}, err
+	}
+	cost, err := run.Cost()
+	return item.Cost(cost), err
+}
+
+// print writes the counts by cell, and those of the campaign, and how long it takes if that is known.
+func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options, takes time.Duration) error {
 	p.describe()
 	sum := plannedGroup{}
 	for _, g := range p.groups {
@@ -166,11 +205,18 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 	if o.JSON {
 		err = json.NewEncoder(stdout).Encode(map[string]any{
 			"groups": p.groups, "items": sum.Items, "done": sum.Done, "to_do": sum.ToDo, "failed": sum.Failed,
-			"skipped": p.skipped, "out": output,
+			"skipped": p.skipped, "out": output, "estimated_seconds": math.Round(takes.Seconds()),
 		})
 	} else {
 		if p.skipped > 0 && !o.Quiet {
 			fmt.Fprintf(stderr, "skipped %d hidden or non-image files of the dataset\n", p.skipped)
+		}
+		switch {
+		case sum.ToDo == 0 || o.Quiet:
+		case takes == 0:
+			fmt.Fprintln(stderr, "no estimate of the time: this prior has not run on this device yet")
+		default:
+			fmt.Fprintf(stderr, "about %v on this device, at the pace of its last run\n", cli.About(takes))
 		}
 		t := table.NewWriter(stdout)
 		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")

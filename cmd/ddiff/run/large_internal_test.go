@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/cli"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	restorer "ddiff/restore/picture"
@@ -34,20 +36,53 @@ func TestChooseLarge(t *testing.T) {
 	}
 }
 
-// TestEstimate: the time of a picture in tiles follows from its first tiles, without the first one.
+// TestEstimate: the time of a command is said before its first evaluation, from the pace of an earlier one, and again from the first steps or tiles where it was another one.
 func TestEstimate(t *testing.T) {
-	t.Parallel()
-	e := estimate{picture: 1, began: time.Now().Add(-10 * time.Second), done: 0.05}
-	p := restorer.Progress{Pictures: []int{0}, Steps: 2, Evaluations: 4, Tiles: 100, Share: 0.15}
-	if got, want := e.of(p), "4 evaluations of the network in 100 tiles each, about 3m20s"; got != want {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	flags := cli.ComputeOptions{Device: "cpu"}
+	p := restorer.Progress{Pictures: []int{0}, Steps: 2, Evaluations: 4, Tiles: 100, Item: &item.Item{Height: 100, Width: 200}, Cost: item.Cost{Network: 4}}
+	var expected time.Duration
+	begin := func() *estimate {
+		return &estimate{pace: flags.Pace("sha", ""), items: 3, expect: func(d time.Duration) { expected = d }}
+	}
+	unknown := begin()
+	if line := unknown.of(p); line != "" || expected != 0 {
+		t.Errorf("without a pace: %q, %v", line, expected)
+	}
+	p.Share = 0.05
+	if line := unknown.of(p); line != "" {
+		t.Errorf("after the tile that compiles: %q", line)
+	}
+	unknown.began, p.Share = unknown.began.Add(-10*time.Second), 0.15
+	if got, want := unknown.of(p), "4 evaluations of the network in 100 tiles each, about 3m20s; all 3 restorations about 10m0s, if they are alike"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if again := e.of(p); again != "" {
+	if again := unknown.of(p); again != "" {
 		t.Errorf("said twice: %q", again)
 	}
-	p.Pictures = []int{1}
-	if first := e.of(p); first != "" || e.picture != 2 || e.told {
-		t.Errorf("another picture: %q, %+v", first, e)
+	late := begin()
+	late.picture, late.first, late.began = 1, true, time.Now().Add(-time.Minute)
+	if line := late.of(restorer.Progress{Pictures: []int{0}, Step: 2, Steps: 2}); line != "" {
+		t.Errorf("at the end: %q", line)
+	}
+
+	learned := flags.Pace("sha", "")
+	learned.Observe(cli.Work(p.Item, p.Cost), 3)
+	learned.Store()
+	p.Share, p.Tiles = 0, 1
+	known := begin()
+	if got, want := known.of(p), "4 evaluations of the network, about 3s; all 3 restorations about 9s, if they are alike"; got != want || expected.Round(time.Second) != 9*time.Second {
+		t.Errorf("%q, want %q; expected %v", got, want, expected)
+	}
+	for p.Step = 1; p.Step <= 2; p.Step++ {
+		if line := known.of(p); line != "" {
+			t.Errorf("step %d: %q", p.Step, line)
+		}
+		known.began = known.began.Add(-observed) // as foretold, but for 1.3
+	}
+	p.Pictures, p.Step = []int{1}, 0
+	if line := known.of(p); line != "" {
+		t.Errorf("on the second picture: %q", line)
 	}
 }
 

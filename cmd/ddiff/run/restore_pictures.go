@@ -142,7 +142,7 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 		out = io.Discard // pictureWriter prints the objects
 	}
 	w.show = embedded.NewProgress(w.Options, out, w.stderr)
-	w.show.LeaveWarnings = true
+	w.show.LeaveWarnings, w.show.Pace = true, w.Pace(w.session.Prior.SHA256, w.spec.Precision)
 	var pictures []restorer.Picture
 	for _, in := range todo {
 		pictures = append(pictures, w.pictures(in)...)
@@ -161,7 +161,7 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 		cfg := w.session
 		cfg.Runtime, cfg.Memory, cfg.Whole = rt, cfg.Memory/int64(len(runtimes)), cfg.Whole/int64(len(runtimes))
 		made := map[int]float64{} // steps by picture
-		var estimated estimate
+		estimated := estimate{pace: w.show.Pace, items: len(part), expect: w.show.Expect}
 		cfg.Progress = func(p restorer.Progress) {
 			w.show.Entered(counts.Items, counts.Items*p.Steps, true)
 			for _, i := range p.Pictures {
@@ -170,7 +170,11 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 				made[i] = now
 			}
 			if line := estimated.of(p); line != "" {
-				w.show.Say(part[p.Pictures[0]].Name + ": " + line)
+				name := part[p.Pictures[0]].Name
+				if n := len(p.Pictures); n > 1 {
+					name += fmt.Sprintf(" and %d more", n-1)
+				}
+				w.show.Say(name + ": " + line)
 			}
 		}
 		group.Go(func() (err error) {
@@ -204,33 +208,69 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 	return counts, err
 }
 
-// estimate foretells the time of pictures in tiles, from that of their first tiles.
+// estimate foretells the time of pictures: before the first evaluation from the pace of earlier commands, later from their first steps or tiles.
 type estimate struct {
-	picture int // the one that it observes, from 1
-	began   time.Time
-	done    float64 // steps when it began
-	told    bool
+	pace   *cli.Pace
+	items  int                   // restorations of the command
+	expect func(d time.Duration) // for all of them
+
+	picture  int           // the first one of the present batch, from 1; 0: none yet
+	first    bool          // it is the first batch
+	whole    time.Duration // foretold for the batch; 0: not known
+	began    time.Time     // when done was made; zero: nothing was
+	done     float64       // steps
+	measured bool
 }
 
 const (
-	// observed is the time of tiles from which a picture's is estimated, shortest a time that is worth a line.
-	observed = 2 * time.Second
-	shortest = 20 * time.Second
+	// observed is the time of steps or tiles from which that of a batch is estimated. A line is worth a command of shortest, or a batch of shortestBatch.
+	observed      = 2 * time.Second
+	shortest      = 5 * time.Second
+	shortestBatch = 20 * time.Second
+	// misjudged is the ratio of two estimates from which the second one is said too.
+	misjudged = 1.5
 )
 
-// of returns the line on a picture, once.
+// of returns the line on a batch before it, and again if that was wrong.
 func (e *estimate) of(p restorer.Progress) string {
-	done := float64(p.Step) + p.Share
-	if now := time.Now(); e.picture != p.Pictures[0]+1 {
-		*e = estimate{picture: p.Pictures[0] + 1, began: now, done: done} // without the time of the first tile, which compiles
-		return ""
-	} else if e.told || p.Tiles < 2 || now.Sub(e.began) < observed {
+	done, now := float64(p.Step)+p.Share, time.Now()
+	switch {
+	case e.picture != p.Pictures[0]+1:
+		*e = estimate{pace: e.pace, items: e.items, expect: e.expect, picture: p.Pictures[0] + 1, first: e.picture == 0}
+		if e.whole = e.pace.Time(float64(len(p.Pictures)) * cli.Work(p.Item, p.Cost)); e.first && e.whole > 0 {
+			e.expect(e.all(p))
+		}
+		return e.line(p)
+	case done == 0: // restored again
+		e.began = time.Time{}
+	case e.began.IsZero():
+		e.began, e.done = now, done // without the time of the first step or tile, which compiles
+	case !e.measured && done < float64(p.Steps) && now.Sub(e.began) >= observed:
+		before := e.whole
+		e.measured, e.whole = true, time.Duration(float64(now.Sub(e.began))/(done-e.done)*float64(p.Steps))
+		if float64(max(before, e.whole)) > misjudged*float64(min(before, e.whole)) {
+			return e.line(p)
+		}
+	}
+	return ""
+}
+
+// all is the time of all restorations, if they are alike.
+func (e *estimate) all(p restorer.Progress) time.Duration {
+	return e.whole * time.Duration(e.items) / time.Duration(len(p.Pictures))
+}
+
+func (e *estimate) line(p restorer.Progress) string {
+	if e.whole < shortestBatch && (!e.first || e.all(p) < shortest) {
 		return ""
 	}
-	e.told = true
-	whole := time.Duration(float64(time.Since(e.began)) / (done - e.done) * float64(p.Steps))
-	if whole < shortest {
-		return ""
+	text := fmt.Sprintf("%d evaluations of the network", p.Evaluations)
+	if p.Tiles > 1 {
+		text += fmt.Sprintf(" in %d tiles each", p.Tiles)
 	}
-	return fmt.Sprintf("%d evaluations of the network in %d tiles each, about %v", p.Evaluations, p.Tiles, whole.Round(time.Second))
+	text += fmt.Sprintf(", about %v", cli.About(e.whole))
+	if e.first && e.items > len(p.Pictures) {
+		text += fmt.Sprintf("; all %d restorations about %v, if they are alike", e.items, cli.About(e.all(p)))
+	}
+	return text
 }

@@ -64,7 +64,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.AddMain(f)
-	f.BoolVar(&o.DryRun, "dry-run", false, "print the items to run and those already done; write nothing")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the items to run, those already done, and how long it takes; write nothing")
 	f.BoolVar(&o.OpenPage, "open", false, "show the campaign in the browser while it runs, until Ctrl-C")
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per finished item, and one with the counts")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the table and the counts")

@@ -163,7 +163,7 @@ func (s *session) begin(ctx context.Context, r *request) {
 
 // report sends the progress of the request in work.
 func (s *session) report(p restorer.Progress) {
-	if s.request.Progress && s.failed == nil {
+	if s.request.Progress && s.failed == nil && (p.Step > 0 || p.Share > 0) {
 		s.failed = send(s.out, answer{ID: s.request.ID, Step: p.Step, Steps: p.Steps, Pictures: p.Pictures}, nil, nil)
 	}
 }

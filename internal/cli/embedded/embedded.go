@@ -148,7 +148,11 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	sources.Transfer = transfer
 	store := cli.TracedStore(results.Store, spec.Output, tel, transfer)
 	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engines[0], engines: engines, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
-	m.progress = func() *Progress { return NewProgress(o, stdout, stderr) }
+	m.progress = func() *Progress {
+		show := NewProgress(o, stdout, stderr)
+		show.Pace = o.Pace(p.SHA256, spec.Precision)
+		return show
+	}
 	return use(m)
 }
 

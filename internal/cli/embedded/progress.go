@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,8 @@ import (
 type Progress struct {
 	// LeaveWarnings leaves the warnings of items to calls of Warn.
 	LeaveWarnings bool
+	// Pace learns from the results. Nil: it is not remembered.
+	Pace *cli.Pace
 
 	json, quiet bool
 	out, err    io.Writer
@@ -39,6 +42,7 @@ type Progress struct {
 	first    float64       // made at began
 	began    time.Time     // when made grew first: before, models were compiled
 	last     time.Time     // when made grew
+	expected time.Time     // end of the run, as foreseen before the first step
 	stopped  chan struct{} // nil before begin
 	ticker   sync.WaitGroup
 }
@@ -137,15 +141,24 @@ func (p *Progress) line() string {
 		return fmt.Sprintf("reading the dataset: %d items  %s%d restored", p.items, resumed, p.ended)
 	}
 	line := fmt.Sprintf("%d/%d images  %s", p.ended, p.pending(), resumed)
-	if p.made == 0 {
-		return strings.TrimRight(line, " ")
+	if p.made > 0 {
+		line = fmt.Sprintf("%sstep %.1f of %d", line, math.Floor(10*p.made)/10, p.allSteps)
 	}
-	line = fmt.Sprintf("%sstep %.1f of %d", line, math.Floor(10*p.made)/10, p.allSteps)
 	if p.made == p.first {
+		if line = strings.TrimRight(line, " "); !p.expected.IsZero() {
+			line += fmt.Sprintf("  ETA %v", max(0, time.Until(p.expected)).Round(time.Second))
+		}
 		return line
 	}
 	left := max(0, float64(p.allSteps)-p.made) / (p.made - p.first) * float64(p.last.Sub(p.began)) // steps repeat when an item is tried again
 	return fmt.Sprintf("%s  ETA %v", line, max(0, time.Duration(left)-time.Since(p.last)).Round(time.Second))
+}
+
+// Expect states how long the run takes from now on, for the time before steps are measured.
+func (p *Progress) Expect(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expected = time.Now().Add(d)
 }
 
 // Finished reports an item that reached its final state. Found reports whether an earlier run restored it.
@@ -159,6 +172,10 @@ func (p *Progress) Finished(r item.Result, found bool) {
 		p.refused++
 	default:
 		p.ended++
+	}
+	again := slices.ContainsFunc(r.Warnings, func(w item.Warning) bool { return w.Code == item.WarnChanged }) // its time is that of several restorations
+	if p.Pace != nil && !found && !again && r.Outcome == item.OutcomeDone {
+		p.Pace.Observe(cli.Work(&r.Item, r.Cost), r.Seconds)
 	}
 	if p.json {
 		// Where the reader of the pipe is gone, the final counts fail and are reported.
@@ -230,9 +247,12 @@ func (p *Progress) clear() {
 	}
 }
 
-// Stop reports the last state. A second call has no effect.
+// Stop reports the last state, and stores the pace. A second call has no effect.
 func (p *Progress) Stop() {
 	p.mu.Lock()
+	if p.Pace != nil {
+		p.Pace.Store()
+	}
 	running := p.stopped
 	p.stopped = nil
 	p.mu.Unlock()

@@ -90,6 +90,25 @@ func TestTimeLeft(t *testing.T) {
 	})
 }
 
+// The time left that was foreseen falls until steps show another one.
+func TestTimeForeseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewProgress(campaign.Options{}, io.Discard, io.Discard)
+		p.Entered(1, 2, true)
+		p.Expect(time.Minute)
+		var lines []string
+		for range 3 {
+			lines = append(lines, p.line())
+			time.Sleep(20 * time.Second)
+			p.Advanced(0.5)
+		}
+		want := []string{"0/1 images  ETA 1m0s", "0/1 images  step 0.5 of 2  ETA 40s", "0/1 images  step 1.0 of 2  ETA 40s"}
+		if !slices.Equal(lines, want) {
+			t.Errorf("%q, want %q", lines, want)
+		}
+	})
+}
+
 // Quiet and JSON runs show failures alone.
 func TestQuietProgress(t *testing.T) {
 	var out, errs strings.Builder
