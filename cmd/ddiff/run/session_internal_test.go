@@ -38,13 +38,13 @@ func header(id int, more string) string {
 
 // client speaks to a session of this process.
 type client struct {
-	t     *testing.T
+	t     testing.TB
 	in    *io.PipeWriter
 	out   *bufio.Reader
 	ended chan error
 }
 
-func open(t *testing.T) *client {
+func open(t testing.TB) *client {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
