@@ -318,18 +318,21 @@ func (p plane) fill(missing []bool) {
 // far reports whether a sample lies far from all but one of its neighbours, which it sorts.
 func far(v float32, neighbours []float32, limit float32) bool {
 	const fewest = 4 // without both extremes
-	if len(neighbours) < fewest {
+	alone := func() bool {
+		near := 0
+		for _, n := range neighbours {
+			if d := n - v; -limit < d && d < limit {
+				near++
+			}
+		}
+		return near <= 1
+	}
+	if len(neighbours) < fewest || !alone() {
 		return false
 	}
 	slices.Sort(neighbours)
 	limit = max(limit, farthestRange*(neighbours[len(neighbours)-2]-neighbours[1]))
-	near := 0
-	for _, n := range neighbours {
-		if d := n - v; -limit < d && d < limit {
-			near++
-		}
-	}
-	return near <= 1
+	return alone()
 }
 
 // middle returns the median of three.

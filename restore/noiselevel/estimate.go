@@ -92,15 +92,22 @@ func (s *patches) noise(places []place) (float64, error) {
 	if n := len(places); n < least {
 		return 0, fmt.Errorf("estimate the noise: %w: %d of %d×%d pixels without holes and clipped values, at least %d are needed", ErrFewPatches, n, side, side, least)
 	}
-	variance, err := s.variance(places)
+	all := s.moments(places)
+	variance, err := all.variance()
 	limit := gradientLimit(s.Channels)
 	for range rounds {
-		flat := below(places, limit*variance)
+		flat, others := divide(places, limit*variance)
 		if err != nil || len(flat) < least {
 			break
 		}
+		var m moments // of the fewer ones
+		if len(flat) < len(others) {
+			m = s.moments(flat)
+		} else {
+			m = all.minus(s.moments(others))
+		}
 		last := variance
-		if variance, err = s.variance(flat); math.Abs(variance-last) <= settled*variance {
+		if variance, err = m.variance(); math.Abs(variance-last) <= settled*variance {
 			break
 		}
 	}

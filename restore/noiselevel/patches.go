@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -105,39 +106,63 @@ func energy(patch []float64) float64 {
 	return sum
 }
 
-// below returns those of some patches whose gradients have less energy than limit.
-func below(places []place, limit float64) []place {
-	var out []place
+// divide returns those of some patches whose gradients have less energy than limit, and the others.
+func divide(places []place, limit float64) (flat, others []place) {
 	for _, p := range places {
 		if p.energy < limit {
-			out = append(out, p)
+			flat = append(flat, p)
+		} else {
+			others = append(others, p)
 		}
 	}
-	return out
+	return flat, others
 }
 
-// variance returns the variance of the noise in some patches.
-func (s *patches) variance(places []place) (float64, error) {
-	n := float64(len(places))
-	patch, means := make([]float64, s.entries), make([]float64, s.entries)
-	products := make([]float64, s.entries*s.entries) // upper triangle
-	for _, p := range places {
-		s.read(patch, p.at)
-		for i, v := range patch {
-			means[i] += v / n
-			row := products[i*s.entries:][:s.entries]
-			for j := i; j < len(row); j++ {
-				row[j] += v * patch[j]
+// moments are sums over patches: their number, the entries, and the upper triangle of the products of two entries.
+type moments struct {
+	n              float64
+	sums, products []float64
+}
+
+func (s *patches) moments(places []place) moments {
+	const together = 512 // patches, which fit into a cache
+	size := s.entries
+	m := moments{float64(len(places)), make([]float64, size), make([]float64, size*size)}
+	columns, patch := make([]float64, size*together), make([]float64, size)
+	for part := range slices.Chunk(places, together) {
+		column := func(i int) []float64 { return columns[i*together:][:len(part)] }
+		for k, p := range part {
+			s.read(patch, p.at)
+			for i, v := range patch {
+				columns[i*together+k] = v
+			}
+		}
+		for i := range size {
+			m.sums[i] += floats.Sum(column(i))
+			for j := i; j < size; j++ {
+				m.products[i*size+j] += floats.Dot(column(i), column(j))
 			}
 		}
 	}
-	for i := range means {
-		for j := i; j < len(means); j++ {
-			products[i*s.entries+j] = products[i*s.entries+j]/n - means[i]*means[j]
+	return m
+}
+
+// minus returns the moments without those of some of the patches.
+func (m moments) minus(part moments) moments {
+	return moments{m.n - part.n, floats.SubTo(make([]float64, len(m.sums)), m.sums, part.sums), floats.SubTo(make([]float64, len(m.products)), m.products, part.products)}
+}
+
+// variance returns the variance of the noise in the patches.
+func (m moments) variance() (float64, error) {
+	size := len(m.sums)
+	covariance := mat.NewSymDense(size, nil)
+	for i, a := range m.sums {
+		for j := i; j < size; j++ {
+			covariance.SetSym(i, j, m.products[i*size+j]/m.n-a/m.n*m.sums[j]/m.n)
 		}
 	}
 	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(s.entries, products), false) {
+	if !e.Factorize(covariance, false) {
 		return 0, errors.New("the eigenvalues of the patches do not converge")
 	}
 	return tail(e.Values(nil)), nil

@@ -104,11 +104,11 @@ func estimate(y *raster.Image, power func(frequency, width float64) float64, qua
 // annulus is a part of a power spectrum: a range of frequencies in all directions.
 type annulus struct {
 	frequency, power float64 // in cycles per pixel; white noise has its variance as power
-	entries          float64
+	variance         float64 // of the logarithm of the power
 }
 
 // annuli returns the power spectrum of the brightness in the middle of a picture.
-func annuli(y *raster.Image) (out []annulus) {
+func annuli(y *raster.Image) (full []annulus) {
 	h, w := min(y.Height, mostTested), min(y.Width, mostTested)
 	top, left := (y.Height-h)/2, (y.Width-w)/2
 	v := make([]complex128, h*w)
@@ -130,7 +130,7 @@ func annuli(y *raster.Image) (out []annulus) {
 	transform(v, h, w, false)
 	const lowest = 3 // periods
 	first := lowest / float64(min(h, w))
-	out = make([]annulus, int(perOctave*math.Log2(0.5/first))+1)
+	out := make([]struct{ frequency, power, entries float64 }, int(perOctave*math.Log2(0.5/first))+1)
 	for i, c := range v {
 		fy, fx := float64(i/w)/float64(h), float64(i%w)/float64(w)
 		f := math.Hypot(min(fy, 1-fy), min(fx, 1-fx))
@@ -142,10 +142,9 @@ func annuli(y *raster.Image) (out []annulus) {
 		r.frequency += math.Log(f)
 		r.power += (real(c)*real(c) + imag(c)*imag(c)) / energy
 	}
-	full := out[:0]
 	for _, r := range out {
 		if r.power > leastPower*r.entries {
-			full = append(full, annulus{math.Exp(r.frequency / r.entries), r.power / r.entries, r.entries / 2}) // each value occurs twice
+			full = append(full, annulus{math.Exp(r.frequency / r.entries), r.power / r.entries, 2/r.entries + scatter*scatter}) // each value occurs twice
 		}
 	}
 	return full
@@ -177,30 +176,34 @@ func misfit(all []annulus, power func(frequency float64) float64) float64 {
 		last = min(last, r.power)
 	}
 	best := math.Inf(1)
-	passed := make([]float64, len(all))
-	for deviation := -3.; deviation <= 3; deviation += 0.5 {
-		for i, r := range all {
-			passed[i] = power(r.frequency)*math.Pow(r.frequency, -slope-deviation*slopes) + 1e-12
+	const steps = 0.5 // of the deviation
+	passed, steeper := make([]float64, len(all)), make([]float64, len(all))
+	for i, r := range all {
+		passed[i], steeper[i] = power(r.frequency)*math.Pow(r.frequency, -slope+(3+steps)*slopes), math.Pow(r.frequency, -steps*slopes)
+	}
+	for deviation := -3.; deviation <= 3; deviation += steps {
+		for i, f := range steeper {
+			passed[i] *= f
 		}
 		for _, share := range []float64{0.02, 0.3, 0.7, 0.9, 1, 1.1} {
 			noise := share * last
-			amount := math.Log(all[0].power / passed[0])
-			for range 5 { // of Newton's method
-				up, down := 0.0, 0.0
+			amount := all[0].power / passed[0]
+			for range 6 { // of Newton's method, of whose steps the last one is not made
+				up, down, sum := 0.0, 0.0, deviation*deviation
 				for i, r := range all {
-					signal := math.Exp(amount) * passed[i]
-					part, variance := signal/(signal+noise), 1/r.entries+scatter*scatter
-					up += part * math.Log(r.power/(signal+noise)) / variance
-					down += part * part / variance
+					signal := amount * passed[i]
+					part, off := signal/(signal+noise), math.Log(r.power/(signal+noise))
+					up += part * off / r.variance
+					down += part * part / r.variance
+					sum += off * off / r.variance
 				}
-				amount += max(-2, min(2, up/down))
+				best = min(best, sum)
+				step := max(-2, min(2, up/down))
+				if math.Abs(step) < 1e-4 {
+					break
+				}
+				amount *= math.Exp(step)
 			}
-			sum := deviation * deviation
-			for i, r := range all {
-				d := math.Log(r.power / (math.Exp(amount)*passed[i] + noise))
-				sum += d * d / (1/r.entries + scatter*scatter)
-			}
-			best = min(best, sum)
 		}
 	}
 	return best
