@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,17 +14,23 @@ const limitReached = "limit reached: "
 
 // used returns what the campaign has used.
 func (r *runner) used() usage {
-	seconds := r.outcomes.ledger.Seconds()
-	return usage{Items: r.outcomes.ledger.Items(), Seconds: seconds, Cost: seconds * r.s.cfg.Price}
+	u := usage{Items: r.outcomes.ledger.Items(), Uses: r.outcomes.ledger.Uses()}
+	u.Free = r.s.cfg.Prices.charge(u.Uses)
+	for _, part := range u.Uses {
+		u.Seconds, u.Cost = u.Seconds+part.Seconds, u.Cost+part.Cost
+	}
+	return u
 }
 
 // compareBudgets returns the reason to pause the campaign, and a warning before it; each is empty without one.
 func (r *runner) compareBudgets() (over, near string) {
 	c := r.rec
-	if c.Spec.Budget.Cost > 0 && r.s.cfg.Price == 0 {
-		return fmt.Sprintf("budget.cost: the coordinator has no price of a device-second; start it with --price, or: ddiff resume %s --budget cost=0", r.id), ""
+	used := r.used()
+	if free := used.Free; c.Spec.Budget.Cost > 0 && (free != "" || len(r.s.cfg.Prices) == 0) {
+		return fmt.Sprintf("budget.cost: the coordinator has no price of a device-second of the pool %s; start it with --price, or: ddiff resume %s --budget cost=0",
+			cmp.Or(free, c.Spec.Pool, manifest.DefaultPool), r.id), ""
 	}
-	over, near = compareLimits(c.Spec.Budget, r.used())
+	over, near = compareLimits(c.Spec.Budget, used)
 	if over != "" {
 		return fmt.Sprintf("%s%s of the budget; to continue: ddiff resume %s --budget LIMITS", limitReached, over, r.id), ""
 	}
@@ -58,6 +65,8 @@ func (r *runner) pauseBecause(ctx context.Context, reason string) error {
 type usage struct {
 	Items         int
 	Seconds, Cost float64
+	Uses          []manifest.Use // of which Seconds and Cost are the sums
+	Free          string         // a pool without a price that has worked
 }
 
 // softShare is the default of [manifest.Budget.Soft].

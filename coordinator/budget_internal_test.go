@@ -21,7 +21,7 @@ func TestPauseAtLimitIsNotBlocked(t *testing.T) {
 		} else {
 			must(t, r.pauseBecause(t.Context(), reason))
 		}
-		must(t, r.enterPhase(t.Context(), manifest.PhasePaused))
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePaused }))
 		r.report(0, 0)
 		if got := r.s.gauges.byID[r.id]; !strings.Contains(r.rec.Reason, reason) || got.blocked != blocked || got.lag() != 0 {
 			t.Errorf("%q: blocked %t, lag %d", r.rec.Reason, got.blocked, got.lag())
@@ -52,7 +52,7 @@ func TestCompareLimits(t *testing.T) {
 		used       usage
 		over, near string
 	}{
-		{manifest.Budget{}, usage{1e6, 1e9, 1e9}, "", ""},
+		{manifest.Budget{}, usage{Items: 1e6, Seconds: 1e9, Cost: 1e9}, "", ""},
 		{manifest.Budget{Items: 10}, usage{Items: 10}, "", "10 of 10 items"},
 		{manifest.Budget{Items: 10}, usage{Items: 11}, "11 of 10 items", ""},
 		{manifest.Budget{Seconds: 10}, usage{Seconds: 7.9}, "", ""},

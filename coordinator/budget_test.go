@@ -32,17 +32,20 @@ func (tc *testCluster) awaitReason(id, text string) {
 func TestBudgetOfSeconds(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
-	tc.seconds = 4
+	tc.seconds, tc.pool = 4, "spot"
 	gate := tc.gated()
 	lead := func() func() {
-		return tc.leadWith(func(c *coordinator.Config) { c.Price, c.Fold = 0.5, 1 })
+		return tc.leadWith(func(c *coordinator.Config) { c.Prices, c.Fold = coordinator.Prices{"": 9, "spot": 0.5}, 1 })
 	}
 	id := tc.submitWith("seconds", "", manifest.Budget{Seconds: 10, Soft: 0.5})
 	stop := lead()
 	tc.work(id)
 	permit(gate, 2)
 	used := func(seconds float64) func(s manifest.CampaignStatus) bool {
-		return func(s manifest.CampaignStatus) bool { return s.Status.Seconds == seconds && s.Status.Cost == seconds/2 }
+		return func(s manifest.CampaignStatus) bool {
+			u := s.Status.Uses
+			return s.Status.Seconds == seconds && s.Status.Cost == seconds/2 && len(u) == 1 && u[0].Pool == "spot" && u[0].Cost == seconds/2
+		}
 	}
 	tc.await(id, "a warning", func(s manifest.CampaignStatus) bool {
 		return used(8)(s) && strings.Contains(s.Status.Warning, "nearly used: 8 of 10 device-seconds")
@@ -114,13 +117,74 @@ func TestBudgetOfItems(t *testing.T) {
 	tc.awaitPhase(id, manifest.PhaseFinished)
 }
 
+// All campaigns of an owner count, deleted ones too; a campaign above the cap waits, also after a takeover, and goes on with a higher cap or in
+// the next month. Other owners are free.
+func TestCapOfOwner(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.seconds = 4
+	caps, later := coordinator.Caps{"ann": 7, "*": 1e6}, time.Duration(0)
+	lead := func() func() {
+		return tc.leadWith(func(c *coordinator.Config) {
+			c.Prices, c.Caps, c.Now = coordinator.Prices{"": 1}, caps, func() time.Time { return time.Now().Add(later) }
+		})
+	}
+	run := func(name, owner string) string {
+		t.Helper()
+		id := tc.submitWith(name, owner, manifest.Budget{})
+		tc.work(id)
+		return id
+	}
+	stop := lead()
+	first := run("first", "ann")
+	tc.awaitPhase(first, manifest.PhaseFinished)
+	stop()
+	for _, key := range []string{manifest.KeyCampaignPrefix, manifest.KeyStatusPrefix} {
+		must(t, tc.board.Delete(t.Context(), key+first))
+	}
+	stop = lead()
+	for _, owner := range []string{"", "bob"} {
+		tc.awaitPhase(run("free"+owner, owner), manifest.PhaseFinished)
+	}
+	second, third := run("second", "ann"), run("third", "ann")
+	tc.awaitReason(second, "limit reached: the campaigns of ann cost 8 of 7 in "+manifest.MonthOf(time.Now()))
+	tc.awaitReason(third, "or after a higher coordinator --cap")
+	before, err := board.Read(t.Context(), tc.board, second)
+	must(t, err)
+	stop()
+	stop = lead()
+	tc.decide(second, manifest.WantPause)
+	tc.decide(second, manifest.WantRun)
+	tc.awaitReason(second, "8 of 7")
+	after, err := board.Read(t.Context(), tc.board, second)
+	must(t, err)
+	if after.Changes != before.Changes || after.Wanted != manifest.WantRun {
+		t.Errorf("%d changes of the phase, %d before the takeover; wanted %s", after.Changes, before.Changes, after.Wanted)
+	}
+	stop()
+	caps = coordinator.Caps{"ann": 15}
+	stop = lead()
+	tc.await(second, "one of two campaigns", func(manifest.CampaignStatus) bool {
+		a, err := board.Read(t.Context(), tc.board, second)
+		must(t, err)
+		b, err := board.Read(t.Context(), tc.board, third)
+		must(t, err)
+		return a.Phase == manifest.PhaseFinished || b.Phase == manifest.PhaseFinished
+	})
+	stop()
+	caps, later = coordinator.Caps{"ann": 7}, 40*24*time.Hour
+	lead()
+	tc.awaitPhase(second, manifest.PhaseFinished)
+	tc.awaitPhase(third, manifest.PhaseFinished)
+}
+
 // A cost needs a price, also after a change of the leader or of the budget.
 func TestBudgetOfCostWithoutPrice(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	gate := tc.gated()
 	id := tc.submitWith("cost", "", manifest.Budget{Cost: 3})
-	stop := tc.leadWith(func(c *coordinator.Config) { c.Price = 0.5 })
+	stop := tc.leadWith(func(c *coordinator.Config) { c.Prices = coordinator.Prices{"spot": 0.5} })
 	tc.work(id)
 	permit(gate, 1)
 	tc.await(id, "an item", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 1 })

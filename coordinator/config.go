@@ -75,8 +75,9 @@ type Config struct {
 	ArchiveAfter time.Duration
 	// Notifier sends notifications while this coordinator leads. Nil: a campaign that wants some is rejected.
 	Notifier *notify.Notifier
-	// Price is the price of a device-second, 0 without one.
-	Price float64
+	// Prices are those of pools, Caps those of owners. Default: none.
+	Prices Prices
+	Caps   Caps
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -99,8 +100,11 @@ func (c Config) Validate() error {
 	case c.Tracer == nil:
 		return errors.New("Tracer is missing")
 	}
-	if !(c.Price >= 0) {
-		return fmt.Errorf("Price: %g is negative", c.Price)
+	if err := c.Prices.Validate(); err != nil {
+		return fmt.Errorf("Prices: %w", err)
+	}
+	if err := c.Caps.Validate(c.Prices); err != nil {
+		return fmt.Errorf("Caps: %w", err)
 	}
 	if c.Fold < 0 {
 		return fmt.Errorf("Fold: %d is negative", c.Fold)

@@ -36,6 +36,7 @@ type campaignGauges struct {
 	rate              float64
 	progress          time.Time // of the last outcome
 	behind            int       // outcomes that are not in the ledger
+	uses              []manifest.Use
 }
 
 // open enters a campaign whose queue and ledger are not yet read. Until set, it has no series of its own, and if workers may
@@ -75,7 +76,7 @@ const endedSeries = 15 * time.Minute
 // end enters the end of a campaign with its last status.
 func (g *gauges) end(last manifest.Status, now time.Time) {
 	g.set(last.ID, campaignGauges{
-		phase: last.Phase, blocked: last.Phase == manifest.PhaseRejected, ended: now, paused: true, counts: last.Counts,
+		phase: last.Phase, blocked: last.Phase == manifest.PhaseRejected, ended: now, paused: true, counts: last.Counts, uses: last.Uses,
 	})
 }
 
@@ -144,7 +145,13 @@ func (g *gauges) state(now time.Time, given []string, workers poolWorkers) telem
 		if c.blocked {
 			blocked = string(c.phase)
 		}
+		seconds, costs := map[string]float64{}, map[string]float64{}
+		for _, u := range c.uses {
+			seconds[u.Pool] += u.Seconds
+			costs[u.Pool] += u.Cost
+		}
 		out.Campaigns = append(out.Campaigns, telemetry.CampaignState{
+			DeviceTime: seconds, Cost: costs,
 			ID: id, Blocked: blocked, Pending: c.pending, InFlight: c.inFlight, Rate: c.rate, Idle: idle, LedgerLag: c.behind,
 			Items: map[string]int{
 				"pending": c.counts.Pending, "running": c.counts.Running, "done": c.counts.Done, "failed": c.counts.Failed,
@@ -178,6 +185,7 @@ func (r *runner) report(waiting, leased int) {
 		counts: r.outcomes.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}
 	c.rate, _ = r.outcomes.pace.rate(now)
+	c.uses = r.used().Uses
 	r.s.gauges.set(r.id, c)
 }
 

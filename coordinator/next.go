@@ -33,7 +33,8 @@ type standing struct {
 	windows *windows
 	ledger  *ledger.Ledger
 	trial   trial
-	paused  bool // the queue delivers nothing
+	paused  bool   // the queue delivers nothing
+	hold    string // why the campaign has to wait; empty: it need not
 }
 
 // wanted returns the action that brings the campaign into the wanted state.
@@ -46,6 +47,10 @@ func (s standing) wanted() action {
 		return actionCancel
 	case c.Wanted == manifest.WantPause:
 		if c.Phase != manifest.PhasePaused || !s.paused {
+			return actionPause
+		}
+	case s.hold != "":
+		if c.Phase != manifest.PhasePaused || !s.paused || c.Reason == "" {
 			return actionPause
 		}
 	case c.Phase == manifest.PhasePaused || s.paused:

@@ -113,13 +113,18 @@ func (o *outcomes) count(w *shard.Window) (fresh, repeated []item.Item) {
 
 // enter enters one outcome into the ledger. It logs and skips outcomes that it cannot read.
 func (o *outcomes) enter(e queue.Result) {
-	var res item.Result
-	if err := json.Unmarshal(e.Payload, &res); err != nil { // an [item.Event], or of a Run's worker the whole result
+	var read struct {
+		item.Result
+		Pool string `json:"pool"`
+	}
+	if err := json.Unmarshal(e.Payload, &read); err != nil { // an [item.Event], or of a Run's worker the whole result
 		o.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
 		return
 	}
-	res.Item.ID = e.ID // an unreadable message has its identity in the header only
-	o.ledger.Spend(e.ID, e.Round, res.Seconds)
+	res, now := read.Result, o.now()
+	at := now.Add(-e.Age) // the worker's clock may be another one
+	res.Item.ID = e.ID    // an unreadable message has its identity in the header only
+	o.ledger.Spend(e.ID, e.Round, manifest.Use{Month: manifest.MonthOf(at), Pool: read.Pool, Seconds: res.Seconds})
 	o.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
 	n := o.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
 	if n == 0 {
@@ -128,8 +133,7 @@ func (o *outcomes) enter(e queue.Result) {
 	if o.first(e.Seq) {
 		o.metrics.Settle(context.Background(), string(res.Outcome), n)
 	}
-	now := o.now()
-	o.pace.add(now, now.Add(-e.Age), n) // the worker's clock may be another one
+	o.pace.add(now, at, n)
 	o.progress = now
 	if res.Outcome != item.OutcomeDone {
 		o.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)

@@ -62,7 +62,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 		}
 	}
 	if !r.rec.Phase.Ended() {
-		if err := errors.Join(r.pauseAfterFault(ctx), r.pauseOverBudget(ctx)); err != nil {
+		if err := errors.Join(r.pauseAfterFault(ctx), r.pauseOverBudget(ctx), r.compareCap(ctx)); err != nil {
 			return err
 		}
 	}
@@ -78,7 +78,11 @@ func (r *runner) applyWanted(ctx context.Context) error {
 		if err := r.queue.pause(ctx, true); err != nil {
 			return err
 		}
-		return r.enterPhase(ctx, manifest.PhasePaused)
+		return r.save(ctx, func(c *manifest.Campaign) {
+			if c.Phase = manifest.PhasePaused; c.Wanted == manifest.WantRun {
+				c.Reason = r.hold
+			}
+		})
 	case actionResume:
 		return r.resume(ctx)
 	}
@@ -102,7 +106,7 @@ func (r *runner) resume(ctx context.Context) error {
 
 // standing is what the next action follows from.
 func (r *runner) standing() standing {
-	return standing{record: r.rec, windows: &r.windows, ledger: r.outcomes.ledger, trial: r.trial, paused: r.queue.paused}
+	return standing{record: r.rec, windows: &r.windows, ledger: r.outcomes.ledger, trial: r.trial, paused: r.queue.paused, hold: r.hold}
 }
 
 // advance moves the campaign to its next phase, or publishes the next window, when it can.
@@ -137,13 +141,9 @@ func (r *runner) advance(ctx context.Context) error {
 	return nil
 }
 
-// enterPhase also removes the reason of the earlier phase, except on entering a pause.
+// enterPhase also removes the reason of the earlier phase.
 func (r *runner) enterPhase(ctx context.Context, p manifest.Phase) error {
-	return r.save(ctx, func(c *manifest.Campaign) {
-		if c.Phase = p; p != manifest.PhasePaused {
-			c.Reason = ""
-		}
-	})
+	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Reason = p, "" })
 }
 
 // release permits publishing of all items.
@@ -261,6 +261,9 @@ func (r *runner) enterEnd(
 		if err := r.outcomes.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
 			return err
 		}
+	}
+	if err := r.storeUses(ctx); err != nil {
+		return err
 	}
 	if err := r.dropQueue(ctx); err != nil {
 		return err

@@ -32,6 +32,8 @@ type runner struct {
 	faults   faults
 	trial    trial
 	rounds   rounds
+	hold     string // why the cap of the owner makes the campaign wait; empty: it does not
+	holdNear string // a warning before that
 
 	status published
 }

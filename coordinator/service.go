@@ -31,7 +31,9 @@ type Service struct {
 	streams health.Streams
 	gauges  gauges
 	audit   audit
-	archive *archive.Archiver // of the present term
+	// accounts has what owners have used.
+	accounts accounts
+	archive  *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
 	process  string // identifies this process in manifest.Start
@@ -105,6 +107,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	}
 	all := &runners{byID: map[string]*runner{}}
 	s.audit.reset()
+	s.accounts.reset()
 	group, inner := errgroup.WithContext(ctx)
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })

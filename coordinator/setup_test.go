@@ -67,6 +67,7 @@ type testCluster struct {
 	outcome func(it item.Item, attempt int) error // nil: done
 	check   manifest.Checked
 	seconds float64        // device-seconds of an item
+	pool    string         // of the workers
 	started map[string]int // how often workers started each item
 	empty   int            // pulls of all workers that returned no item
 }
@@ -251,7 +252,7 @@ func (tc *testCluster) pull(ctx context.Context, q *queue.Queue, campaign string
 func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign string) error {
 	tc.mu.Lock()
 	tc.started[l.ID()]++
-	outcome, check, seconds := tc.outcome, tc.check, tc.seconds
+	outcome, check, seconds, pool := tc.outcome, tc.check, tc.seconds, tc.pool
 	tc.mu.Unlock()
 	if l.ID() == manifest.IDPreflight {
 		data, _ := json.Marshal(check)
@@ -281,6 +282,10 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 			return err
 		}
 	}
+	data, _ = json.Marshal(struct {
+		item.Result
+		Pool string `json:"pool"`
+	}{res, pool})
 	if err := l.PublishResult(ctx, data); err != nil {
 		return err
 	}

@@ -26,13 +26,15 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		Workers: r.s.workers.Live(r.rec.Spec.Pool), Ended: r.s.workers.Ended(), At: now.UTC(),
 	}
 	u := r.used()
-	s.Seconds, s.Cost = u.Seconds, u.Cost
+	s.Seconds, s.Cost, s.Uses = u.Seconds, u.Cost, u.Uses
 	if r.opening || !r.outcomes.caught {
 		r.keepCounts(&s)
 	}
 	if !s.Phase.Ended() {
-		if _, near := r.compareBudgets(); near != "" && !r.opening { // keepCounts has kept it
-			s.Warning = strings.Trim(s.Warning+"; "+near, "; ")
+		if _, near := r.compareBudgets(); !r.opening { // keepCounts has kept the warning
+			for _, text := range []string{near, r.holdNear} {
+				s.Warning = strings.Trim(s.Warning+"; "+text, "; ")
+			}
 		}
 		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
 		s.Rate, _ = r.outcomes.pace.rate(now)
@@ -60,7 +62,7 @@ func (r *runner) keepCounts(s *manifest.Status) {
 		r.outcomes.caught = true
 		return
 	}
-	s.Counts, s.Seconds, s.Cost = endedCounts(last.Counts, s.Phase), last.Seconds, last.Cost
+	s.Counts, s.Seconds, s.Cost, s.Uses = endedCounts(last.Counts, s.Phase), last.Seconds, last.Cost, last.Uses
 }
 
 // endedCounts returns the counts of the last status in a phase. No item runs in an ended campaign.

@@ -30,6 +30,8 @@ type Config struct {
 	Work dispatcher
 	// Name identifies the worker in results. Default: "worker".
 	Name string
+	// Pool is the worker's pool, for the cost of its work. Default: none, which counts as manifest.DefaultPool.
+	Pool string
 	// Version is the program's version, for results.
 	Version string
 	// Tuner finds the batch size of assignments without one. Default: a new tuner.

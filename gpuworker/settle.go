@@ -283,7 +283,9 @@ func inParallel[T any](items []T, settle func(item T) error) error {
 
 // publishResult publishes the result event and counts it.
 func (w *Worker) publishResult(ctx context.Context, t *task, res *item.Result) error {
-	var event any = res.Event(t.seconds)
+	brief := res.Event(t.seconds)
+	brief.Pool = w.cfg.Pool
+	var event any = brief
 	if w.cfg.WholeResults {
 		event = res
 	}

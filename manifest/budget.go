@@ -13,7 +13,7 @@ type Budget struct {
 	Items int `json:"items,omitempty"`
 	// Seconds is the number of device-seconds, see [item.Event.Seconds].
 	Seconds float64 `json:"seconds,omitempty"`
-	// Cost is Seconds times the coordinator's price of a device-second.
+	// Cost is the cost of the device-seconds at the coordinator's prices.
 	Cost float64 `json:"cost,omitempty"`
 	// Soft is the share of a limit that causes a warning, at most 1. Default: 0, which is 0.8.
 	Soft float64 `json:"soft,omitempty"`

@@ -267,9 +267,11 @@ type Status struct {
 	// Ended is the number of workers, of all pools, that this leader has seen end without a word.
 	Ended int `json:"workers_ended,omitempty"`
 	// Seconds is the number of device-seconds that the outcomes took, see [item.Event.Seconds], and Cost what they cost at the coordinator's
-	// price; 0 without a price.
+	// prices; 0 without a price.
 	Seconds float64 `json:"device_seconds,omitempty"`
 	Cost    float64 `json:"cost,omitempty"`
+	// Uses are the parts of Seconds and Cost by month and pool.
+	Uses []Use `json:"uses,omitempty"`
 	// Problem is what delays the campaign at the moment, such as an outage of the store or of the dataset; empty if nothing does.
 	Problem string `json:"problem,omitempty"`
 	// Complete: the manifest is read to its end. Before, Items still grows.

@@ -48,6 +48,8 @@ type CampaignState struct {
 	Blocked string
 	// Items counts the items of the ledger by state.
 	Items map[string]int
+	// DeviceTime is in device-seconds, by pool, and Cost what they cost.
+	DeviceTime, Cost map[string]float64
 	// Rate is in items per second.
 	Rate float64
 	Idle time.Duration
@@ -128,6 +130,12 @@ func (s ClusterState) report(report report) {
 		report("ddiff.campaign.idle", c.Idle.Seconds(), c.ID)
 		if c.Blocked != "" {
 			report("ddiff.campaign.blocked", 1, c.ID, c.Blocked)
+		}
+		for pool, seconds := range c.DeviceTime {
+			report("ddiff.campaign.device_time", seconds, c.ID, pool)
+		}
+		for pool, cost := range c.Cost {
+			report("ddiff.campaign.cost", cost, c.ID, pool)
 		}
 		for state, n := range c.Items {
 			report("ddiff.campaign.items", float64(n), c.ID, state)

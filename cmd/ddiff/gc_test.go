@@ -83,7 +83,11 @@ func TestGCUsage(t *testing.T) {
 		"--nats is missing":            {"delete", "night-12345678", "--yes"},
 		"has no index":                 {"delete", "night-12345678", "--yes", "--store", t.TempDir()},
 		"--archive-after: 0s is not p": {"coordinator", "--store", t.TempDir(), "--archive-after", "0s"},
-		"--price: -1 is outside":       {"coordinator", "--store", t.TempDir(), "--price", "-1"},
+		"--price: spot=-1 is outside":  {"coordinator", "--store", t.TempDir(), "--price", "spot=-1"},
+		"is no amount, or repeats one": {"coordinator", "--store", t.TempDir(), "--price", "1/h,2"},
+		"is no name of a pool":         {"coordinator", "--store", t.TempDir(), "--price", "A 100=2"},
+		"--cap: a cap has no owner":    {"coordinator", "--store", t.TempDir(), "--price", "1", "--cap", "20"},
+		"a cap of cost needs prices":   {"coordinator", "--store", t.TempDir(), "--cap", "ann=20"},
 	} {
 		e := ddiff(t, args...)
 		wantCode(t, e, 2)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"ddiff/manifest"
@@ -70,9 +71,9 @@ type Ledger struct {
 	reasons     []string
 	reasonIndex map[string]uint32
 	items       int
-	counts      [Dead + 1]int // items of the manifest, by state
-	open        int           // number of pending identities
-	seconds     float64       // device-seconds of all outcomes
+	counts      [Dead + 1]int  // items of the manifest, by state
+	open        int            // number of pending identities
+	uses        []manifest.Use // device-seconds of all outcomes, sorted
 }
 
 // maxReason is the maximum length of a reason in bytes, maxReasons the maximum number of distinct reasons. Further
@@ -158,15 +159,36 @@ func (l *Ledger) settle(e *entry, round int, to State, reason string) int {
 // maxSeconds is the largest number of device-seconds of an outcome that counts; no worker states more.
 const maxSeconds = 1e8
 
-// Spend counts the device-seconds of an outcome that Settle is about to enter: those of the first outcome of an identity in each round.
-func (l *Ledger) Spend(id string, round int, seconds float64) {
-	if e := l.find(id); e != nil && (e.state == Pending || round < int(e.round)) && seconds > 0 && seconds <= maxSeconds {
-		l.seconds += seconds
+// maxUses is the largest number of pools and months that are told apart. Further ones count with the last: users may write outcomes.
+const maxUses = 500
+
+// Spend counts the device-seconds of an outcome that Settle is about to enter, by the month and the pool of a use: those of the first
+// outcome of an identity in each round.
+func (l *Ledger) Spend(id string, round int, use manifest.Use) {
+	e := l.find(id)
+	if e == nil || e.state != Pending && round >= int(e.round) || !(use.Seconds > 0 && use.Seconds <= maxSeconds) {
+		return
 	}
+	if manifest.CheckPool(use.Pool) != nil {
+		use.Pool = manifest.DefaultPool
+	}
+	l.use(use).Seconds += use.Seconds
 }
 
-// Seconds returns the device-seconds of all outcomes.
-func (l *Ledger) Seconds() float64 { return l.seconds }
+// use returns the entry of the month and the pool of a use.
+func (l *Ledger) use(of manifest.Use) *manifest.Use {
+	i, found := slices.BinarySearchFunc(l.uses, of, manifest.Use.Compare)
+	switch {
+	case !found && len(l.uses) >= maxUses:
+		i = len(l.uses) - 1
+	case !found:
+		l.uses = slices.Insert(l.uses, i, manifest.Use{Month: of.Month, Pool: of.Pool})
+	}
+	return &l.uses[i]
+}
+
+// Uses returns the device-seconds of all outcomes by month and pool, sorted, without costs.
+func (l *Ledger) Uses() []manifest.Use { return slices.Clone(l.uses) }
 
 // Reopen makes a failed or dead identity pending; from then on only outcomes of the given round and later ones count.
 // It reports whether the identity was failed or dead.

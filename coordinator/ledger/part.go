@@ -33,8 +33,8 @@ type partHeader struct {
 	// Entries is the number of entries. Reasons are their reasons from index 1; index 0 is no reason.
 	Entries int      `json:"entries"`
 	Reasons []string `json:"reasons,omitempty"`
-	// Seconds is the number of device-seconds of the outcomes in this part and all parts before it.
-	Seconds float64 `json:"seconds,omitempty"`
+	// Uses are the device-seconds of the outcomes in this part and all parts before it.
+	Uses []manifest.Use `json:"uses,omitempty"`
 }
 
 // partEntry is an outcome.

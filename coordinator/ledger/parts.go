@@ -98,7 +98,7 @@ func (p *Parts) fold(ctx context.Context, seen uint64) error {
 	if len(p.outcomes) == 0 {
 		return nil
 	}
-	data, err := (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen, Seconds: p.ledger.seconds}, entries: p.outcomes}).encode()
+	data, err := (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen, Uses: p.ledger.uses}, entries: p.outcomes}).encode()
 	if err != nil {
 		return fmt.Errorf("encode ledger: %w", err)
 	}
@@ -211,7 +211,10 @@ func (p *Parts) enter(l *Ledger, old *part) {
 	for _, e := range old.entries {
 		l.settle(l.findIdentity(e.id), e.round, e.state, e.reason)
 	}
-	l.seconds = max(l.seconds, old.Seconds)
+	for _, u := range old.Uses {
+		own := l.use(u)
+		own.Seconds = max(own.Seconds, u.Seconds)
+	}
 	if old.Seq >= p.stored || old.Stream != p.stream {
 		p.stored, p.stream = old.Seq, old.Stream
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/manifest"
 	"ddiff/storage"
 )
 
@@ -171,7 +172,8 @@ func TestSecondsOfParts(t *testing.T) {
 		return l
 	}
 	settle := func(p *Parts, l *Ledger, i, round int, to State) {
-		l.Spend(id(i), round, 2)
+		pool := []string{"", "spot"}[i%2]
+		l.Spend(id(i), round, manifest.Use{Month: "2026-11", Pool: pool, Seconds: 2})
 		l.Settle(id(i), round, to, "")
 		p.NoteOutcome(id(i), round, to, "", false)
 	}
@@ -187,8 +189,9 @@ func TestSecondsOfParts(t *testing.T) {
 	settle(p, l, 0, 1, Done)
 	settle(p, l, 4, 0, Done)
 	must(t, p.FoldAll(t.Context(), 6))
-	if next := open(NewParts(p.cfg)); l.Seconds() != 12 || next.Seconds() != 12 {
-		t.Errorf("%g device-seconds, the next leader has %g; want 12", l.Seconds(), next.Seconds())
+	want := []manifest.Use{{Month: "2026-11", Pool: manifest.DefaultPool, Seconds: 8}, {Month: "2026-11", Pool: "spot", Seconds: 4}}
+	if next := open(NewParts(p.cfg)); !slices.Equal(l.Uses(), want) || !slices.Equal(next.Uses(), want) {
+		t.Errorf("device-seconds %v, the next leader has %v; want %v", l.Uses(), next.Uses(), want)
 	}
 }
 

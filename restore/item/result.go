@@ -117,6 +117,8 @@ type Event struct {
 	// Seconds is the item's share of the solver time of the batches that led to the outcome, in device-seconds: 0 for a result that was
 	// found. The time of attempts that were retried or interrupted without a checkpoint is not in it.
 	Seconds float64 `json:"seconds,omitempty"`
+	// Pool is the pool of the worker, which has the price.
+	Pool string `json:"pool,omitempty"`
 }
 
 // Event returns the result event of r, which took so many device-seconds. The time has a precision of a millisecond, the seconds of a microsecond.

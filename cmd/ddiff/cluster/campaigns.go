@@ -143,6 +143,11 @@ func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
 	if st.Cost > 0 {
 		fmt.Fprintf(b, "cost\t%s\n", cost(st))
 	}
+	for _, u := range st.Uses {
+		if len(st.Uses) > 1 {
+			fmt.Fprintf(b, "  %s %s\t%.0f device-s, cost %.2f\n", u.Month, u.Pool, u.Seconds, u.Cost)
+		}
+	}
 	fmt.Fprintf(b, "output\t%s\n", c.Output)
 	return b.Flush()
 }

@@ -35,8 +35,6 @@ import (
 // campaigns would otherwise stay for minutes, because a waiting coordinator allocates little.
 const coordinatorGC = 50
 
-const maxPrice = 1e9 // of a device-second
-
 // coordinatorOptions are the flags of coordinator.
 type coordinatorOptions struct {
 	catalogue shard.Catalogue
@@ -53,7 +51,8 @@ type coordinatorOptions struct {
 	archive    time.Duration
 	pools      []string
 	notify     notifyFlags
-	price      float64
+	prices     []string
+	caps       []string
 	sources    cli.SourceFlags
 	process    cli.ProcessFlags
 	listen     listenFlags
@@ -82,7 +81,8 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.listen.add(f)
 	o.api.add(f)
 	o.notify.add(f)
-	f.Float64Var(&o.price, "price", 0, "price of a device-second, in your currency, for the cost of campaigns (default: none)")
+	f.StringSliceVar(&o.prices, "price", nil, "`prices` of a device-second in your currency, for the cost of campaigns: PRICE, or POOL=PRICE of a pool; with /h of a device-hour")
+	f.StringSliceVar(&o.caps, "cap", nil, "`costs` that the campaigns of an owner may have in a month: OWNER=COST, *=COST of each other owner")
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -132,8 +132,9 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	if !(o.price >= 0 && o.price <= maxPrice) {
-		return cli.Usage(fmt.Errorf("--price: %g is outside 0..%g", o.price, maxPrice))
+	prices, caps, err := o.money()
+	if err != nil {
+		return err
 	}
 	for _, pool := range o.pools {
 		if err := manifest.CheckPool(pool); err != nil {
@@ -221,7 +222,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive, Pools: o.pools, Price: o.price, Notifier: o.notify.open(board, metered, key, tel.Logger),
+		ArchiveAfter: o.archive, Pools: o.pools, Prices: prices, Caps: caps, Notifier: o.notify.open(board, metered, key, tel.Logger),
 		Inspect: inspect, Usage: usage,
 		Sweep: func(ctx context.Context) error {
 			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})

@@ -216,7 +216,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 			log = slog.New(p.tail).With("worker", name)
 		}
 		w, err := gpuworker.New(gpuworker.Config{
-			Work: p.fleet, Name: name, Version: cli.Version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveMemory: job.SolveMemory(p.o.stages.MemoryShare), Once: p.o.once,
+			Work: p.fleet, Name: name, Pool: p.o.pool, Version: cli.Version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveMemory: job.SolveMemory(p.o.stages.MemoryShare), Once: p.o.once,
 			TolerateQueueErrors: true, Peers: p.fleet.Others, Ended: p.fleet.Ended, Simulate: p.simulation, Log: p.tail,
 			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})

@@ -33,11 +33,17 @@ function Counts({ counts, state }) {
   );
 }
 
+// cost is the cost of a campaign, and its parts if several pools or months have one.
+function cost({ cost: sum, uses = [] }) {
+  if (uses.length < 2) return fixed(sum, 2);
+  return `${fixed(sum, 2)}: ${uses.map((u) => `${u.pool} ${fixed(u.cost ?? 0, 2)} in ${u.month}`).join(", ")}`;
+}
+
 function Facts({ campaign: c, status: s }) {
   const over = ended(c.phase);
   const facts = [
     ["Left", over ? null : left(s)], ["Rate", over ? null : `${short(s.rate)} items/s`], ["Workers", over ? null : count(s.workers)],
-    ["Device time", s.device_seconds > 0 && duration(s.device_seconds)], ["Cost", s.cost > 0 && fixed(s.cost, 2)], ["Budget", limits(c.spec.budget)],
+    ["Device time", s.device_seconds > 0 && duration(s.device_seconds)], ["Cost", s.cost > 0 && cost(s)], ["Budget", limits(c.spec.budget)],
     ["Priority", c.priority && `${c.priority}, weight ${c.weight}`], ["Prior", c.prior?.name], ["Precision", c.spec.precision],
     ["Submitted", c.submitted && moment(c.submitted)], ["Finished", c.finished && moment(c.finished)], ["Owner", c.owner], ["Output", c.output],
   ];

@@ -1,0 +1,180 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// Caps are the largest costs that the campaigns of an owner may have in a month of UTC, by owner. That of the owner "*" is the cap of each
+// owner without one. Campaigns without an owner have none.
+type Caps map[string]float64
+
+// Validate returns an error that names a wrong cap.
+func (c Caps) Validate(p Prices) error {
+	for _, owner := range slices.Sorted(maps.Keys(c)) {
+		if owner == "" {
+			return errors.New("a cap has no owner")
+		}
+		if err := checkAmount(owner, c[owner]); err != nil {
+			return err
+		}
+	}
+	if len(c) > 0 && len(p) == 0 {
+		return errors.New("a cap of cost needs prices")
+	}
+	return nil
+}
+
+// of returns the cap of an owner, and whether it has one.
+func (c Caps) of(owner string) (limit float64, ok bool) {
+	if limit, ok = c[owner]; !ok {
+		limit, ok = c["*"]
+	}
+	return limit, ok && owner != ""
+}
+
+// accounts knows what the campaigns of each owner cost this month: those on the board, and those that have ended and were deleted since.
+type accounts struct {
+	mu     sync.Mutex
+	loaded bool
+	month  string
+	costs  map[string]map[string]float64 // by owner and accountOf
+}
+
+// account is what a campaign has used in a month. The store has one for each that has ended with an owner.
+type account struct {
+	Owner string         `json:"owner"`
+	Name  string         `json:"name"` // see accountOf
+	Uses  []manifest.Use `json:"uses"`
+}
+
+// accountFolder has the accounts, in folders of months. Neither a deletion nor ddiff gc removes them.
+const accountFolder = "coordinators/uses/"
+
+// accountOf names the account of a submission: a campaign that was deleted and submitted again has another one.
+func accountOf(c *manifest.Campaign) string {
+	return fmt.Sprintf("%s.%d", c.ID, c.Submitted.UnixNano())
+}
+
+// reset forgets all, at the begin of a term.
+func (a *accounts) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.loaded, a.month = false, ""
+}
+
+// load reads the accounts of the store and of the campaigns of the board, once in a term: they count before their runners have read their ledgers.
+func (a *accounts) load(ctx context.Context, cfg *Config, month string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.loaded {
+		return nil
+	}
+	all, _, err := board.Campaigns(ctx, cfg.Board)
+	if err != nil {
+		return fmt.Errorf("read what owners have used: %w", err)
+	}
+	for _, c := range all {
+		a.set(month, c.Campaign.Owner, accountOf(c.Campaign), cfg.Prices, c.Status.Uses)
+	}
+	prefix := accountFolder + month + "/"
+	for stored, err := range storage.Each(ctx, cfg.Store, prefix, func(ctx context.Context, key string) (stored account, err error) {
+		data, err := cfg.Store.Get(ctx, key)
+		if err == nil && json.Unmarshal(data, &stored) != nil || errors.Is(err, storage.ErrCorrupt) {
+			cfg.Logger.Error("skipped what a campaign has used: the object is damaged", "key", key)
+			return account{}, nil
+		}
+		return stored, err
+	}) {
+		if err != nil {
+			return fmt.Errorf("read what owners have used: %w", err)
+		}
+		a.set(month, stored.Owner, stored.Name, cfg.Prices, stored.Uses)
+	}
+	a.loaded = true
+	return nil
+}
+
+// set notes what a campaign has used. The caller holds a.mu.
+func (a *accounts) set(month, owner, name string, p Prices, uses []manifest.Use) {
+	if a.month != month {
+		a.month, a.costs = month, map[string]map[string]float64{}
+	}
+	cost := 0.0
+	for _, u := range uses {
+		if price, _ := p.of(u.Pool); u.Month == month {
+			cost += u.Seconds * price
+		}
+	}
+	if a.costs[owner] == nil {
+		a.costs[owner] = map[string]float64{}
+	}
+	a.costs[owner][name] = max(cost, a.costs[owner][name])
+}
+
+// add notes what a campaign has used and returns the cost of all campaigns of its owner.
+func (a *accounts) add(month, owner, name string, p Prices, uses []manifest.Use) (sum float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.set(month, owner, name, p, uses)
+	for _, cost := range a.costs[owner] {
+		sum += cost
+	}
+	return sum
+}
+
+// compareCap sets the reason why the campaign has to wait, and a warning before it; each is empty without one. A campaign without open items
+// need not wait.
+func (r *runner) compareCap(ctx context.Context) error {
+	r.hold, r.holdNear = "", ""
+	limit, capped := r.s.cfg.Caps.of(r.rec.Owner)
+	if !capped || r.rec.Phase.Ended() {
+		return nil
+	}
+	now := r.s.cfg.Now().UTC()
+	month := manifest.MonthOf(now)
+	if err := r.s.accounts.load(ctx, &r.s.cfg, month); err != nil {
+		return err
+	}
+	sum := r.s.accounts.add(month, r.rec.Owner, accountOf(r.rec), r.s.cfg.Prices, r.outcomes.ledger.Uses())
+	text := fmt.Sprintf("the campaigns of %s cost %s of %s in %s", r.rec.Owner, amount(sum), amount(limit), month)
+	switch {
+	case sum >= limit && !(r.windows.complete && r.outcomes.ledger.Open() == 0):
+		next := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC)
+		r.hold = limitReached + text + "; it goes on by itself on " + next.Format(time.DateOnly) + ", or after a higher coordinator --cap"
+	case sum >= softShare*limit:
+		r.holdNear = text
+	}
+	return nil
+}
+
+// storeUses stores what a campaign that ends has used, for the cap of its owner.
+func (r *runner) storeUses(ctx context.Context) error {
+	if _, capped := r.s.cfg.Caps.of(r.rec.Owner); !capped || r.opening {
+		return nil
+	}
+	byMonth := map[string][]manifest.Use{}
+	for _, u := range r.outcomes.ledger.Uses() {
+		byMonth[u.Month] = append(byMonth[u.Month], u)
+	}
+	for month, uses := range byMonth {
+		data, err := json.Marshal(account{r.rec.Owner, accountOf(r.rec), uses})
+		if err == nil {
+			err = r.s.cfg.Store.Put(ctx, accountFolder+month+"/"+accountOf(r.rec)+".json", data)
+		}
+		if err != nil {
+			return fmt.Errorf("store what the campaign has used: %w", err)
+		}
+	}
+	return nil
+}
