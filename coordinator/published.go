@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -29,11 +30,11 @@ type published struct {
 // publish writes a status to the board if it has changed or the last one is old.
 func (r *published) publish(ctx context.Context, s manifest.Status) error {
 	interval, known := statusInterval, r.last
-	if known.At = s.At; s == known {
+	if known.At = s.At; reflect.DeepEqual(s, known) {
 		interval = restingInterval
 	}
 	known.Rate, known.Left, known.LeftLow, known.LeftHigh = s.Rate, s.Left, s.LeftLow, s.LeftHigh
-	if age := s.At.Sub(r.last.At); s == known && age >= 0 && age < interval { // negative after a leader whose clock was ahead
+	if age := s.At.Sub(r.last.At); reflect.DeepEqual(s, known) && age >= 0 && age < interval { // negative after a leader whose clock was ahead
 		return nil
 	}
 	data, err := json.Marshal(s)
