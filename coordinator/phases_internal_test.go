@@ -122,12 +122,16 @@ func TestPreflightAnswer(t *testing.T) {
 		`{"worker":"gpu","outcome":"dead","reason":"out of attempts"}`:                      "worker",
 		`{"worker":"gpu","failed":"prior","checks":[{"name":"memory","found":"12 GiB"}]}`:   "prior",
 		`{"worker":"gpu","outcome":"failed","checks":[{"name":"memory","found":"12 GiB"}]}`: "worker",
+		`{"worker":"gpu","failed":"worker","reason":"the worker crashed"}`:                  "worker",
 	} {
 		var log strings.Builder
 		r := decidingRunner(t, &now, &log)
 		r.notePreflight([]byte(payload))
 		if r.trial.checked == nil || r.trial.checked.Failed != want || r.trial.checked.Worker != "gpu" {
 			t.Errorf("%s: %+v", payload, r.trial.checked)
+		}
+		if c := r.trial.checked; strings.Contains(c.Reason, "too little memory") != (want == "worker") {
+			t.Errorf("%s: reason %q", payload, c.Reason)
 		}
 		logged := strings.Contains(log.String(), "12 GiB")
 		if logged != (want == "" && strings.Contains(payload, "12 GiB")) {

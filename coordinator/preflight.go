@@ -20,9 +20,6 @@ const (
 	moreImages   = 3
 )
 
-// checkedByNone is the failed check of a preflight that no worker has answered.
-const checkedByNone = "worker"
-
 // trial is the state of the preflight and of the canary items. It is empty until they begin.
 type trial struct {
 	checked *manifest.Checked // the answer to the preflight
@@ -79,8 +76,14 @@ func (r *runner) notePreflight(payload []byte) {
 	}
 	c := answer.Checked
 	if answer.Outcome != "" && answer.Outcome != item.OutcomeDone {
-		c.Failed = checkedByNone
-		c.Reason = r.describeLost(c.Reason)
+		c.Failed = manifest.CheckedByNone
+	}
+	if c.Failed == manifest.CheckedByNone {
+		names, all := r.s.workers.Lost(r.id)
+		if len(names) == 0 {
+			names = all
+		}
+		c.Reason = describeLost(c.Reason, names)
 	}
 	if c.Failed == "" {
 		for _, check := range c.Checks {
@@ -91,13 +94,22 @@ func (r *runner) notePreflight(payload []byte) {
 }
 
 // describeLost adds the workers that a preflight has ended, and the usual cause, to a reason.
-func (r *runner) describeLost(reason string) string {
+func describeLost(reason string, workers []string) string {
 	names := ""
-	if lost := r.s.workers.Lost(r.id); len(lost) > 0 {
-		names = ": " + strings.Join(lost, ", ")
+	if len(workers) > 0 {
+		names = ": " + strings.Join(workers, ", ")
 	}
 	return fmt.Sprintf("%s%s; a kernel ends a worker that has too little memory, which its log states (Out of memory: Killed process): "+
 		"give it more, or another prior, size or batch", reason, names)
+}
+
+// lostWorkers describes the workers that the preflight has ended while it has no answer; "" without any.
+func (r *runner) lostWorkers() string {
+	names, _ := r.s.workers.Lost(r.id)
+	if r.rec.Phase != manifest.PhasePreflight || len(names) == 0 {
+		return ""
+	}
+	return describeLost("the preflight has ended workers", names)
 }
 
 // publishCanary publishes the canary items.

@@ -36,7 +36,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 				s.Warning = strings.Trim(s.Warning+"; "+text, "; ")
 			}
 		}
-		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
+		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id), r.lostWorkers())
 		s.Rate, _ = r.outcomes.pace.rate(now)
 		if s.Workers > 0 && (s.Counts.Running > 0 || now.Sub(r.outcomes.progress) < idleAfter) { // otherwise the rate is that of the past
 			s.Left, s.LeftLow, s.LeftHigh = r.outcomes.pace.remaining(now, s.Counts.Pending+s.Counts.Running)

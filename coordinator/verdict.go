@@ -52,7 +52,7 @@ func (r *runner) rejectOrDoubt(ctx context.Context, reason string) error {
 // repeatPreflight lets a worker check the campaign again whose preflight has failed. A preflight that has ended its workers is not
 // repeated: it has had several looks, which cost a worker each.
 func (r *runner) repeatPreflight(ctx context.Context) error {
-	if c := r.trial.checked; r.rec.Phase != manifest.PhasePreflight || c == nil || c.Failed == checkedByNone {
+	if c := r.trial.checked; r.rec.Phase != manifest.PhasePreflight || c == nil || c.Failed == manifest.CheckedByNone {
 		return nil
 	}
 	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Round = manifest.PhaseQueued, c.Round+1 })

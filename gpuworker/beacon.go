@@ -19,7 +19,8 @@ type beatBoard interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Beacon publishes the heartbeat of a worker every five seconds. Only Board, Worker and Logger are required.
+// Beacon publishes the heartbeat of a worker every five seconds, and when a preflight begins, which may end the worker: its record names
+// the campaign then. Only Board, Worker and Logger are required.
 type Beacon struct {
 	Board  beatBoard
 	Worker *Worker
@@ -42,6 +43,7 @@ func (b *Beacon) Run(ctx context.Context) error {
 		}
 		select {
 		case <-tick.C:
+		case <-b.Worker.trial:
 		case <-ctx.Done():
 			b.finish(context.WithoutCancel(ctx), key)
 			return ctx.Err()

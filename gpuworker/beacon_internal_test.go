@@ -53,7 +53,7 @@ func (m *memoryBoard) Delete(_ context.Context, key string) error {
 	return m.err
 }
 
-// A beacon publishes every five seconds, and deletes the record at the end.
+// A beacon publishes every five seconds and at the begin of a preflight, and deletes the record at the end.
 func TestBeaconPublishes(t *testing.T) {
 	t.Parallel()
 	key := manifest.KeyWorkerPrefix + queue.Token("tester")
@@ -85,8 +85,10 @@ func TestBeaconPublishes(t *testing.T) {
 			}
 			board.err = nil
 		})
+		w.trial <- struct{}{}
+		synctest.Wait()
 		s.Stop()
-		if want := fmt.Sprint([]string{"put " + key, "put " + key, "put " + key, "delete " + key}); fmt.Sprint(board.calls) != want {
+		if want := fmt.Sprint([]string{"put " + key, "put " + key, "put " + key, "put " + key, "delete " + key}); fmt.Sprint(board.calls) != want {
 			t.Errorf("calls %v, want %v", board.calls, want)
 		}
 	})

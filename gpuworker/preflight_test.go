@@ -292,7 +292,7 @@ func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	w := start(t, cfg)
 	got := checked(t, q)
 	w.stop(t)
-	if got.Failed != manifest.ClassPreflight || !strings.Contains(got.Reason, "crashed or hung") {
+	if got.Failed != manifest.CheckedByNone || !strings.Contains(got.Reason, "crashed or hung") {
 		t.Errorf("the answer is %+v", got)
 	}
 }

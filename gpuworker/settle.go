@@ -248,7 +248,11 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	defer w.storeLog(ctx, t, string(res.Outcome), reason)
 	var err error
 	if t.lease.Class() == manifest.ClassPreflight {
-		_, err = publish(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: reason.Error()})
+		failed := manifest.ClassPreflight
+		if errors.Is(reason, errCrashed) {
+			failed = manifest.CheckedByNone
+		}
+		_, err = publish(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: failed, Reason: reason.Error()})
 	} else {
 		err = w.publishResult(ctx, t, res)
 	}

@@ -30,6 +30,7 @@ type Worker struct {
 	restorer  restorer
 	stats     stats
 	settled   chan struct{} // receives after an item ended
+	trial     chan struct{} // receives when a preflight begins
 	breaker   *guard.Breaker[*task]
 	decoding  *raster.Budget
 	passes    *guard.Passes // of the goroutine that leases
@@ -81,7 +82,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger),
 		device: make(chan struct{}, 1)}
-	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1), started: cfg.Now().UTC()}
+	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1), trial: make(chan struct{}, 1), started: cfg.Now().UTC()}
 	w.campaigns, _ = cfg.Work.(campaigns)
 	w.passes = guard.NewPasses(cfg.Now)
 	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(job.DecodeMemory())
@@ -199,6 +200,12 @@ func (w *Worker) pauseAfter(ctx context.Context, err error) error {
 // prepareAll prepares the items of one assignment and sends them to out.
 func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
 	w.stats.campaign.Store(a.Campaign)
+	if leases[0].Class() == manifest.ClassPreflight {
+		select {
+		case w.trial <- struct{}{}:
+		default:
+		}
+	}
 	in := newAssigned(a, len(leases), w.decoding, w.cfg.SolveMemory)
 	tasks := make([]*task, len(leases))
 	for i, l := range leases {

@@ -425,6 +425,9 @@ type Checked struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// CheckedByNone is the failed check of a preflight whose workers have ended without an answer.
+const CheckedByNone = "worker"
+
 // Check is one passed check.
 type Check struct {
 	Name  string `json:"name"`

@@ -20,8 +20,8 @@ type Workers struct {
 	now atomic.Pointer[fleet] // nil before the first count
 
 	ended atomic.Int64 // processes that ended without a word
-	// seen has the processes of the last count by name; only count uses it.
-	seen map[string]process
+	// seen has the processes of the last count by name, and replaced those of late whose name a later process has taken; only count uses them.
+	seen, replaced map[string]process
 
 	warned map[string]bool // what was logged; only watch and count use it
 }
@@ -36,8 +36,10 @@ type fleet struct {
 
 // process is a worker's process: a later one of the same name starts at another time.
 type process struct {
-	started time.Time
-	ended   bool
+	started  time.Time
+	ended    bool
+	campaign string    // of its last lease
+	counted  time.Time // when it was counted last
 }
 
 // pool is what a count found in one pool.
@@ -99,6 +101,9 @@ type refusals struct {
 
 // beatLife is how long a worker counts as live after its last beat.
 const beatLife = 30 * time.Second
+
+// lostMemory is how long a worker that has ended without a word is known.
+const lostMemory = 20 * beatLife
 
 // Live returns the number of live workers of a pool, or of all pools if pool is empty.
 func (w *Workers) Live(pool string) int { f := w.last(); return f.live(pool) }
@@ -162,20 +167,17 @@ func (w *Workers) Works(campaign string, except func(name string) bool) bool {
 	return false
 }
 
-// Lost returns the names of workers that have ended without a word, of late: those that had leased items of a campaign last or, as a
+// Lost returns the names of workers that have ended without a word, of late: those that had leased items of a campaign last, and, as a
 // worker may end before its next beat, all.
-func (w *Workers) Lost(campaign string) (names []string) {
+func (w *Workers) Lost(campaign string) (names, all []string) {
 	lost := w.last().lost
-	all := slices.Sorted(maps.Keys(lost))
+	all = slices.Sorted(maps.Keys(lost))
 	for _, name := range all {
 		if lost[name] == campaign {
 			names = append(names, name)
 		}
 	}
-	if names == nil {
-		return all
-	}
-	return names
+	return names, all
 }
 
 // Ended returns the number of workers that this process has seen end without a word. A worker that starts anew under its name counts,
@@ -183,13 +185,18 @@ func (w *Workers) Lost(campaign string) (names []string) {
 func (w *Workers) Ended() int { return int(w.ended.Load()) }
 
 // countEnds counts the processes that have ended since the last count.
-func (w *Workers) countEnds(beats map[string]manifest.Beat) {
+func (w *Workers) countEnds(beats map[string]manifest.Beat, at time.Time) {
+	maps.DeleteFunc(w.replaced, func(_ string, p process) bool { return at.Sub(p.counted) > lostMemory })
 	seen := make(map[string]process, len(beats))
 	for _, b := range beats {
-		now, before := process{b.Started, b.Age >= beatLife.Seconds()}, w.seen[b.Name]
+		now, before := process{b.Started, b.Age >= beatLife.Seconds(), b.Campaign, at}, w.seen[b.Name]
 		same := before.started.Equal(now.started)
 		if _, known := w.seen[b.Name]; known && !same && !before.ended {
 			w.ended.Add(1)
+			if w.replaced == nil {
+				w.replaced = map[string]process{}
+			}
+			w.replaced[b.Name] = before
 		}
 		if now.ended && (!same || !before.ended) {
 			w.ended.Add(1)
@@ -261,7 +268,7 @@ func (w *Workers) warn(text string) bool {
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
-	w.countEnds(beats)
+	w.countEnds(beats, cfg.Now())
 	f := &fleet{working: map[string]string{}, lost: map[string]string{}, pools: map[string]*pool{}}
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {
@@ -279,7 +286,7 @@ func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manife
 			} else {
 				f.working[b.Name] = b.Campaign
 			}
-		case age <= 20*beatLife:
+		case age <= lostMemory:
 			f.lost[b.Name] = b.Campaign
 		default:
 			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
@@ -291,6 +298,11 @@ func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manife
 	}
 	if errs != nil && ctx.Err() == nil {
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
+	}
+	for name, p := range w.replaced {
+		if _, known := f.lost[name]; !known {
+			f.lost[name] = p.campaign
+		}
 	}
 	for name, p := range w.last().pools {
 		if f.pools[name] == nil && cfg.Now().Sub(p.known) < poolMemory {

@@ -64,10 +64,11 @@ func TestAttackWorkerClocks(t *testing.T) {
 // TestAttackLostWorkers: workers whose beats have ended are known by the campaign of their last lease.
 func TestAttackLostWorkers(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	now := time.Now()
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
 	w := &Workers{}
-	if names := w.Lost("a"); len(names) > 0 {
-		t.Errorf("lost %q", names)
+	if names, all := w.Lost("a"); len(names)+len(all) > 0 {
+		t.Errorf("lost %q of %q", names, all)
 	}
 	beat := func(name, campaign string, age time.Duration) manifest.Beat {
 		return manifest.Beat{Name: name, Schema: manifest.RecordSchema, Campaign: campaign, Age: age.Seconds()}
@@ -75,11 +76,26 @@ func TestAttackLostWorkers(t *testing.T) {
 	w.count(t.Context(), cfg, map[string]manifest.Beat{
 		"1": beat("two", "a", beatLife), "2": beat("one", "a", 2*beatLife), "3": beat("live", "a", 0), "4": beat("other", "b", beatLife),
 	})
-	for campaign, want := range map[string]string{"a": "one two", "b": "other", "c": "one other two"} {
-		if got := strings.Join(w.Lost(campaign), " "); got != want {
-			t.Errorf("lost of campaign %s: %q, want %q", campaign, got, want)
+	want := func(lost map[string]string) {
+		t.Helper()
+		for campaign, want := range lost {
+			names, all := w.Lost(campaign)
+			if got := fmt.Sprint(names, all); got != want {
+				t.Errorf("lost of campaign %s: %s, want %s", campaign, got, want)
+			}
 		}
 	}
+	want(map[string]string{"a": "[one two] [one other two]", "b": "[other] [one other two]", "c": "[] [one other two]"})
+
+	// A process that is restarted takes the name of the one that was killed.
+	restarted := beat("live", "", 0)
+	restarted.Started = now
+	beats := map[string]manifest.Beat{"3": restarted}
+	w.count(t.Context(), cfg, beats)
+	want(map[string]string{"a": "[live] [live]"})
+	now = now.Add(lostMemory + time.Second)
+	w.count(t.Context(), cfg, beats)
+	want(map[string]string{"a": "[] []"})
 }
 
 // TestEndedWorkers: a worker that ends without a word counts once, also if another process has taken its name before anybody looked. One

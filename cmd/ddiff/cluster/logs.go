@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,13 @@ func newLogsCommand() *cobra.Command {
 			return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended", args[0], item))
 		case len(attempts) == 0:
 			fmt.Fprintln(cmd.ErrOrStderr(), "no worker has recorded a failed attempt at an item of the campaign; for the log of a restored item give its id")
+			s, err := b.Campaign(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if reason := cmp.Or(s.Campaign.Reason, s.Status.Problem); reason != "" { // such as the workers that a preflight has ended
+				fmt.Fprintf(cmd.ErrOrStderr(), "the campaign is %s: %s\n", s.Campaign.Phase, cli.Printable(reason))
+			}
 		case logs.More:
 			fmt.Fprintf(cmd.ErrOrStderr(), "only the first %d attempts are shown, in the order of the items' ids; give an item for others\n", len(attempts))
 		}
