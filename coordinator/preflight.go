@@ -103,13 +103,13 @@ func describeLost(reason string, workers []string) string {
 		"give it more, or another prior, size or batch", reason, names)
 }
 
-// lostWorkers describes the workers that the preflight has ended while it has no answer; "" without any.
+// lostWorkers describes the workers that have ended while the preflight has no answer; "" without any.
 func (r *runner) lostWorkers() string {
 	names, _ := r.s.workers.Lost(r.id)
 	if r.rec.Phase != manifest.PhasePreflight || len(names) == 0 {
 		return ""
 	}
-	return describeLost("the preflight has ended workers", names)
+	return describeLost("workers have ended without an answer to the preflight", names)
 }
 
 // publishCanary publishes the canary items.

@@ -37,7 +37,7 @@ func TestClusterKilledPreflight(t *testing.T) {
 			}
 		}
 	}
-	named("preflight has ended workers")
+	named("without an answer to the preflight")
 	worker(t, c, "--name", "other")
 	named("rejected")
 }

@@ -48,7 +48,7 @@ func newLogsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if reason := cmp.Or(s.Campaign.Reason, s.Status.Problem); reason != "" { // such as the workers that a preflight has ended
+			if reason := cmp.Or(s.Campaign.Reason, s.Status.Problem); reason != "" { // such as the end of the workers of a preflight
 				fmt.Fprintf(cmd.ErrOrStderr(), "the campaign is %s: %s\n", s.Campaign.Phase, cli.Printable(reason))
 			}
 		case logs.More:
