@@ -230,7 +230,7 @@ func (p plane) isolated() (found []int) {
 	slices.Sort(deviations)
 	limit := float32(max(leastFar, farthest*deviations[len(deviations)/2]/normalMedian))
 	for at, v := range p.v {
-		if !p.usual(at) && far(v, p.neighbours(buffer[:0], at, bad), limit) {
+		if !p.usual(at, limit) && far(v, p.neighbours(buffer[:0], at, bad), limit) {
 			found = append(found, at)
 		}
 	}
@@ -261,7 +261,7 @@ func (p plane) isolated() (found []int) {
 func (p plane) peaks() (found []int) {
 	none, buffer := make([]bool, len(p.v)), [8]float32{}
 	for at, v := range p.v {
-		if end(v) != 0 && !p.usual(at) && far(v, p.neighbours(buffer[:0], at, none), leastFar) {
+		if end(v) != 0 && !p.usual(at, leastFar) && far(v, p.neighbours(buffer[:0], at, none), leastFar) {
 			found = append(found, at)
 		}
 	}
@@ -269,7 +269,7 @@ func (p plane) peaks() (found []int) {
 }
 
 // usual reports whether a sample is near four of its neighbours: it needs no closer look.
-func (p plane) usual(at int) bool {
+func (p plane) usual(at int, limit float32) bool {
 	y, x, near := at/p.width, at%p.width, 0
 	if y == 0 || y == p.height-1 || x == 0 || x == p.width-1 {
 		return false
@@ -279,7 +279,7 @@ func (p plane) usual(at int) bool {
 		p.v[at-1], p.v[at+1], p.v[at-p.width], p.v[at+p.width],
 		p.v[at-p.width-1], p.v[at-p.width+1], p.v[at+p.width-1], p.v[at+p.width+1],
 	} {
-		if d := n - v; -leastFar < d && d < leastFar {
+		if d := n - v; -limit < d && d < limit {
 			near++
 		}
 	}

@@ -39,8 +39,7 @@ func newPatches(p Picture) *patches {
 	patch := make([]float64, s.entries)
 	for y := 0; y < rows; y += stride {
 		for x := 0; x < cols; x += stride {
-			if at := y*p.Width + x; s.usable(at) {
-				s.read(patch, at)
+			if at := y*p.Width + x; s.read(patch, at) && s.known(at) {
 				s.places = append(s.places, place{at, energy(patch), s.offset + mean(patch)})
 			}
 		}
@@ -48,36 +47,31 @@ func newPatches(p Picture) *patches {
 	return s
 }
 
-// usable reports whether a patch has no holes and few clipped entries.
-func (s *patches) usable(at int) bool {
-	clipped := 0
-	for y := range side {
-		row := at + y*s.Width
-		if s.Observed != nil && slices.Contains(s.Observed[row:row+side], 0) {
+// known reports whether a patch has no holes.
+func (s *patches) known(at int) bool {
+	for row := at; s.Observed != nil && row < at+side*s.Width; row += s.Width {
+		if slices.Contains(s.Observed[row:row+side], 0) {
 			return false
 		}
-		for c := range s.Channels {
-			for _, v := range s.Pix[c*s.Height*s.Width+row:][:side] {
-				if v == -1 || v == 1 {
-					clipped++
-				}
-			}
-		}
 	}
-	return float64(clipped) <= clippedShare*float64(s.entries)
+	return true
 }
 
-// read copies the entries of a patch, channel by channel, row by row.
-func (s *patches) read(into []float64, at int) {
-	i := 0
+// read copies the entries of a patch, channel by channel, row by row, and reports whether few are clipped.
+func (s *patches) read(into []float64, at int) bool {
+	i, clipped := 0, 0
 	for c := range s.Channels {
 		for y := range side {
 			for _, v := range s.Pix[(c*s.Height+y)*s.Width+at:][:side] {
 				into[i] = float64(v) - s.offset
+				if v == -1 || v == 1 {
+					clipped++
+				}
 				i++
 			}
 		}
 	}
+	return float64(clipped) <= clippedShare*float64(s.entries)
 }
 
 func mean(patch []float64) float64 {

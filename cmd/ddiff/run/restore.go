@@ -113,9 +113,6 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	}
 	spec.KeepObserved = o.keep(flags, spec)
 	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
-	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
-		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
-	}
 	tel, stop, err := o.Process.Telemetry(ctx, cli.Service, stderr)
 	if err != nil {
 		return err
@@ -126,6 +123,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return err
 	}
 	defer func() { _ = cli.CloseRuntimes(runtimes) }()
+	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
+		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
+	}
 	inputs = w.estimateBlurs(inputs)
 	if o.preview > 0 {
 		dir, err := w.cropPreviews(inputs)
@@ -212,21 +212,13 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 	return spec, nil
 }
 
-// complete chooses method and settings of a restoration, if auto, and checks it.
+// complete chooses method and settings of a restoration, if auto, and checks that it has its inputs.
 func (o *restoreOptions) complete(spec *manifest.Spec, auto bool) error {
 	// Settings of a person, and other priors than the measured one, leave nothing to choose.
 	if auto && (spec.Prior == manifest.PriorBundled || spec.Prior == manifest.PriorBase) {
 		if err := chooseMethods(spec, o.Catalogue, o.blur != ""); err != nil {
 			return err
 		}
-	}
-	program := o.Catalogue.Program()
-	program.Operators = slices.Clone(program.Operators.Tasks())
-	for i := range program.Operators {
-		program.Operators[i].Required = false // see below: every input is required
-	}
-	if err := spec.Validate(program); err != nil {
-		return cli.Usage(err)
 	}
 	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") && o.blur == "" {
 		return cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=auto, or std=N, N = 256 · (standard deviation in pixels) / " +

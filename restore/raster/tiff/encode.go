@@ -23,13 +23,16 @@ type Samples struct {
 	Data []byte
 }
 
-// Encode returns a classic TIFF file with the compression Deflate. tree has further tags, and may be nil; those that describe pixels must not be among them.
+// Encode returns a classic TIFF file with the compression Deflate, which leaves floating-point numbers as they are: they hardly shrink. tree has further tags, and may be nil; those that describe pixels must not be among them.
 func Encode(p Samples, tree *Tree) ([]byte, error) {
 	row := p.Width * p.Channels * p.Bits / 8
 	if p.Width < 1 || p.Height < 1 || p.Channels < 1 || p.Channels > 4 || len(p.Data) != row*p.Height {
 		return nil, fmt.Errorf("encode TIFF: %d bytes do not suit %d×%d×%d samples of %d bits", len(p.Data), p.Width, p.Height, p.Channels, p.Bits)
 	}
-	rows := max(1, min(p.Height, stripBytes/row))
+	rows, level := max(1, min(p.Height, stripBytes/row)), zlib.BestSpeed
+	if p.Bits == 32 {
+		level = zlib.NoCompression
+	}
 	out := []byte("II*\x00\x00\x00\x00\x00")
 	var offsets, sizes []uint32
 	for y := 0; y < p.Height; y += rows {
@@ -38,7 +41,7 @@ func Encode(p Samples, tree *Tree) ([]byte, error) {
 			p.predict(strip[at : at+row])
 		}
 		var packed bytes.Buffer
-		z, err := zlib.NewWriterLevel(&packed, zlib.BestSpeed)
+		z, err := zlib.NewWriterLevel(&packed, level)
 		if err != nil {
 			return nil, fmt.Errorf("encode TIFF: %w", err)
 		}
