@@ -37,6 +37,7 @@ type campaignGauges struct {
 	progress          time.Time // of the last outcome
 	behind            int       // outcomes that are not in the ledger
 	uses              []manifest.Use
+	slack             *float64 // to the deadline, in seconds; nil: not known
 }
 
 // open enters a campaign whose queue and ledger are not yet read. Until set, it has no series of its own, and if workers may
@@ -151,7 +152,7 @@ func (g *gauges) state(now time.Time, given []string, workers poolWorkers) telem
 			costs[u.Pool] += u.Cost
 		}
 		out.Campaigns = append(out.Campaigns, telemetry.CampaignState{
-			DeviceTime: seconds, Cost: costs,
+			DeviceTime: seconds, Cost: costs, Slack: c.slack,
 			ID: id, Blocked: blocked, Pending: c.pending, InFlight: c.inFlight, Rate: c.rate, Idle: idle, LedgerLag: c.behind,
 			Items: map[string]int{
 				"pending": c.counts.Pending, "running": c.counts.Running, "done": c.counts.Done, "failed": c.counts.Failed,
@@ -186,6 +187,9 @@ func (r *runner) report(waiting, leased int) {
 	}
 	c.rate, _ = r.outcomes.pace.rate(now)
 	c.uses = r.used().Uses
+	if slack := r.slack; r.slackKnown {
+		c.slack = &slack
+	}
 	r.s.gauges.set(r.id, c)
 }
 

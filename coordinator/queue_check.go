@@ -32,6 +32,9 @@ func (r *runner) checkQueue(ctx context.Context) error {
 	if err := r.publishStatus(ctx, int(leased)); err != nil {
 		return err
 	}
+	if err := r.hurry(ctx); err != nil {
+		return err
+	}
 	if r.queue.lacks(int(waiting+leased), r.standing().expected(), r.s.cfg.Now()) < r.s.cfg.Stall {
 		return nil
 	}

@@ -34,6 +34,9 @@ type runner struct {
 	rounds   rounds
 	hold     string // why the cap of the owner makes the campaign wait; empty: it does not
 	holdNear string // a warning before that
+	// slack is the time from the expected end to the deadline in seconds, if it is known.
+	slack      float64
+	slackKnown bool
 
 	status published
 }

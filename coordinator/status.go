@@ -31,22 +31,35 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		r.keepCounts(&s)
 	}
 	if !s.Phase.Ended() {
-		if _, near := r.compareBudgets(); !r.opening { // keepCounts has kept the warning
-			for _, text := range []string{near, r.holdNear} {
-				s.Warning = strings.Trim(s.Warning+"; "+text, "; ")
-			}
-		}
 		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id), r.lostWorkers())
 		s.Rate, _ = r.outcomes.pace.rate(now)
 		if s.Workers > 0 && (s.Counts.Running > 0 || now.Sub(r.outcomes.progress) < idleAfter) { // otherwise the rate is that of the past
 			s.Left, s.LeftLow, s.LeftHigh = r.outcomes.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 		}
+		s.Late, r.slack, r.slackKnown = c.Spec.Lateness(s, now)
+		if _, near := r.compareBudgets(); !r.opening { // keepCounts has kept the warning
+			for _, text := range []string{near, r.holdNear, s.Late.Sentence(c.Spec.Deadline)} {
+				s.Warning = strings.Trim(s.Warning+"; "+text, "; ")
+			}
+		}
+	}
+	if s.Late != r.status.last.Late && s.Late != "" {
+		r.log.Warn(s.Late.Sentence(c.Spec.Deadline), "left_s", s.Left, "left_low_s", s.LeftLow, "left_high_s", s.LeftHigh)
 	}
 	return r.status.publish(ctx, s)
 }
 
 // rereadLimit bounds the time in which a status has the counts of the last one while outcomes are read again: the stream may have lost them.
 const rereadLimit = time.Minute
+
+// hurry raises the share of a campaign that may miss its deadline within its class, until its end: a share that fell again when the campaign
+// catches up would make it late again.
+func (r *runner) hurry(ctx context.Context) error {
+	if r.status.last.Late == "" || r.rec.Urgent || !r.rec.Open() {
+		return nil
+	}
+	return r.save(ctx, func(c *manifest.Campaign) { c.Urgent = true })
+}
 
 // keepCounts replaces the counts of a status by those of the last one, also of another leader: before the ledger is complete, and as long
 // as it has fewer outcomes because it gets those that the last leader had read from the stream again. A new campaign has no counts.

@@ -111,7 +111,9 @@ type Campaign struct {
 	// Weight is the campaign's share of the workers within its class, 1..1000.
 	Weight int `json:"weight"`
 	// Canary is the number of items that run alone before all others.
-	Canary    int       `json:"canary"`
+	Canary int `json:"canary"`
+	// Urgent: the leader expected that the campaign would miss its deadline, see Share.
+	Urgent    bool      `json:"urgent,omitempty"`
 	Submitted time.Time `json:"submitted"`
 	// Owner is the owner of the token that submitted the campaign; empty for a submission without a token.
 	Owner  string `json:"owner,omitempty"`
@@ -225,6 +227,14 @@ func CheckOwner(owner string) error {
 	return nil
 }
 
+// Share is the campaign's share of the workers within its class: its weight, or the largest one if it is urgent.
+func (c *Campaign) Share() int {
+	if c.Urgent {
+		return MaxWeight
+	}
+	return c.Weight
+}
+
 // MayUse reports whether workers of a pool may lease items of the campaign.
 func (c *Campaign) MayUse(pool string) bool { return c.Spec.Pool == "" || c.Spec.Pool == pool }
 
@@ -262,6 +272,8 @@ type Status struct {
 	Left     float64 `json:"left_s,omitempty"`
 	LeftLow  float64 `json:"left_low_s,omitempty"`
 	LeftHigh float64 `json:"left_high_s,omitempty"`
+	// Late is what is known about the deadline; empty: it is met, or nothing is known.
+	Late Late `json:"late,omitempty"`
 	// Workers is the number of live workers of the campaign's pool.
 	Workers int `json:"workers"`
 	// Ended is the number of workers, of all pools, that this leader has seen end without a word.

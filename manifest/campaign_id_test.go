@@ -39,6 +39,7 @@ func TestCampaignID(t *testing.T) {
 		"batch":    func(s *Spec) { s.Batch = 1 },
 		"attempts": func(s *Spec) { s.Attempts = 9 },
 		"pool":     func(s *Spec) { s.Pool = "gpu" },
+		"deadline": func(s *Spec) { s.Deadline = "2026-12-01T08:00:00Z" },
 		"notify":   func(s *Spec) { s.Notify = "https://hooks.example.org" },
 		"budget":   func(s *Spec) { s.Budget.Seconds = 60 },
 		"file":     func(s *Spec) { s.file, s.lines = "", nil },

@@ -137,6 +137,8 @@ type Spec struct {
 	Notify string `json:"notify,omitempty"`
 	// Budget pauses the campaign on a cluster when it is used. Default: no limits.
 	Budget Budget `json:"budget,omitzero"`
+	// Deadline is the time by which the campaign should end on a cluster, in RFC 3339, as in 2026-12-01T08:00:00Z. Default: empty, none.
+	Deadline string `json:"deadline,omitempty"`
 
 	file  string         // name of the parsed file in errors
 	lines map[string]int // field path -> line in file
@@ -316,13 +318,13 @@ func resolvePath(base, path string) string {
 // ID names the campaign in queues, stores and reports: its name as a token of [a-z0-9-] and eight hex
 // digits of a digest of the spec, as in "night-photos-5f0c11d2".
 //
-// The digest leaves out Output, Batch, Attempts, Notify, Budget and Pool, which change no result: an interrupted campaign
+// The digest leaves out Output, Batch, Attempts, Notify, Budget, Deadline and Pool, which change no result: an interrupted campaign
 // may resume with another batch or more attempts. It includes the absolute path of the dataset: a
 // moved dataset is another campaign with the same items. ID is defined for specs that
 // [Spec.Validate] accepts; for infinite numbers and NaN the digits are "invalid".
 func (s *Spec) ID() string {
 	c := *s
-	c.Output, c.Batch, c.Attempts, c.Notify, c.Pool, c.Budget = "", 0, 0, "", "", Budget{}
+	c.Output, c.Batch, c.Attempts, c.Notify, c.Pool, c.Budget, c.Deadline = "", 0, 0, "", "", Budget{}, ""
 	key, err := item.Digest(struct {
 		Schema int  `json:"schema"`
 		Spec   Spec `json:"spec"`

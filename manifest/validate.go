@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"ddiff/internal/redact"
@@ -367,6 +368,9 @@ func (c *checker) ranges() {
 	c.add("notify", checkNotify(s.Notify))
 	field, err := s.Budget.Check()
 	c.add("budget."+field, err)
+	if _, err := time.Parse(time.RFC3339, s.Deadline); s.Deadline != "" && err != nil {
+		c.add("deadline", fmt.Errorf("%q is no time; give one with its zone, as 2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00", clip(s.Deadline)))
+	}
 	if s.Split != nil {
 		field, err := s.Split.Check()
 		c.add("split."+field, err)

@@ -114,7 +114,7 @@ var scalarKinds = map[reflect.Kind]struct {
 	want string
 	tags []string
 }{
-	reflect.String:  {"text (quote what looks like a number or true/false)", []string{"!!str"}},
+	reflect.String:  {"text (quote what looks like a number or true/false)", []string{"!!str", "!!timestamp"}},
 	reflect.Int:     {"an integer", []string{"!!int"}},
 	reflect.Uint64:  {"an integer from 0 to 18446744073709551615", []string{"!!int"}},
 	reflect.Float64: {"a number", []string{"!!int", "!!float"}},

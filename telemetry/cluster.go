@@ -50,6 +50,8 @@ type CampaignState struct {
 	Items map[string]int
 	// DeviceTime is in device-seconds, by pool, and Cost what they cost.
 	DeviceTime, Cost map[string]float64
+	// Slack is the time from the expected end to the deadline in seconds; nil: not known.
+	Slack *float64
 	// Rate is in items per second.
 	Rate float64
 	Idle time.Duration
@@ -130,6 +132,9 @@ func (s ClusterState) report(report report) {
 		report("ddiff.campaign.idle", c.Idle.Seconds(), c.ID)
 		if c.Blocked != "" {
 			report("ddiff.campaign.blocked", 1, c.ID, c.Blocked)
+		}
+		if c.Slack != nil {
+			report("ddiff.campaign.slack", *c.Slack, c.ID)
 		}
 		for pool, seconds := range c.DeviceTime {
 			report("ddiff.campaign.device_time", seconds, c.ID, pool)

@@ -75,6 +75,8 @@ func Metrics() []Metric {
 			"Items of a campaign in the ledger, each once.", nil},
 		{"ddiff.campaign.rate", KindGauge, "{item}/s", []attribute.Key{CampaignKey}, FromLeader,
 			"Items per second that reached a final state in the last two minutes.", nil},
+		{"ddiff.campaign.slack", KindGauge, "s", []attribute.Key{CampaignKey}, FromLeader,
+			"Time from the expected end of a campaign to its deadline; negative: it will be late.", nil},
 		{"ddiff.campaign.device_time", KindGauge, "s", []attribute.Key{CampaignKey, "pool"}, FromLeader,
 			"Solver time of the outcomes of a campaign, by the pool of the worker.", nil},
 		{"ddiff.campaign.cost", KindGauge, "{currency}", []attribute.Key{CampaignKey, "pool"}, FromLeader,

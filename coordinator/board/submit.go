@@ -65,7 +65,7 @@ func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 // sameItems reports whether two specs have the same items. Fields that change no item may differ.
 func sameItems(a, b manifest.Spec) bool {
 	for _, s := range []*manifest.Spec{&a, &b} {
-		s.Output, s.Batch, s.Attempts, s.Notify, s.Pool, s.Budget = "", 0, 0, "", "", manifest.Budget{}
+		s.Output, s.Batch, s.Attempts, s.Notify, s.Pool, s.Budget, s.Deadline = "", 0, 0, "", "", manifest.Budget{}, ""
 	}
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)

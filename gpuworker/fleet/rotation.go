@@ -18,7 +18,7 @@ type rotation struct {
 
 // order sorts the campaigns, next campaign first.
 func (r *rotation) order(all []*campaign) []*campaign {
-	next := func(c *campaign) int { return r.credit[c.record.ID] + c.record.Weight }
+	next := func(c *campaign) int { return r.credit[c.record.ID] + c.record.Share() }
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b *campaign) int { return cmp.Compare(next(b), next(a)) })
 	return sorted
@@ -32,8 +32,8 @@ func (r *rotation) charge(id string, k int, working []*campaign) {
 	}
 	sum := 0
 	for _, c := range working {
-		r.credit[c.record.ID] += k * c.record.Weight
-		sum += c.record.Weight
+		r.credit[c.record.ID] += k * c.record.Share()
+		sum += c.record.Share()
 	}
 	r.credit[id] -= k * sum
 }

@@ -26,6 +26,12 @@ func (r *rotation) run(n, k int, all []*campaign) string {
 	return order.String()
 }
 
+// urgent makes the first of some campaigns urgent.
+func urgent(all []*campaign) []*campaign {
+	all[0].record.Urgent = true
+	return all
+}
+
 func TestRotationOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -38,6 +44,7 @@ func TestRotationOrder(t *testing.T) {
 		{"equal weights", weighted(1, 1), 1, "abababab"},
 		{"weights 3, 1 in leases of 4", weighted(3, 1), 4, "abaaabaa"},
 		{"alone", weighted(7), 3, "aaaa"},
+		{"one is late", urgent(weighted(1, 1)), 1, "aaaa"},
 	} {
 		r := &rotation{}
 		if got := r.run(len(c.want), c.k, c.all); got != c.want {

@@ -43,8 +43,8 @@ function Facts({ campaign: c, status: s }) {
   const over = ended(c.phase);
   const facts = [
     ["Left", over ? null : left(s)], ["Rate", over ? null : `${short(s.rate)} items/s`], ["Workers", over ? null : count(s.workers)],
-    ["Device time", s.device_seconds > 0 && duration(s.device_seconds)], ["Cost", s.cost > 0 && cost(s)], ["Budget", limits(c.spec.budget)],
-    ["Priority", c.priority && `${c.priority}, weight ${c.weight}`], ["Prior", c.prior?.name], ["Precision", c.spec.precision],
+    ["Device time", s.device_seconds > 0 && duration(s.device_seconds)], ["Cost", s.cost > 0 && cost(s)], ["Budget", limits(c.spec.budget)], ["Deadline", c.spec.deadline && moment(c.spec.deadline)],
+    ["Priority", c.priority && `${c.priority}, ${c.urgent ? "raised for the deadline" : `weight ${c.weight}`}`], ["Prior", c.prior?.name], ["Precision", c.spec.precision],
     ["Submitted", c.submitted && moment(c.submitted)], ["Finished", c.finished && moment(c.finished)], ["Owner", c.owner], ["Output", c.output],
   ];
   return <dl class="facts">{facts.filter(([, v]) => v && v !== "–").map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;

@@ -1,0 +1,43 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/manifest"
+)
+
+// A campaign says that it will miss its deadline before it does, once in the log, and gets the largest share of its class.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	now, log := time.Unix(1e9, 0), &strings.Builder{}
+	r := runningRunner(t, &now, log)
+	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Spec.Deadline = now.Add(time.Minute).UTC().Format(time.RFC3339) }))
+	for _, c := range []struct {
+		left, low float64
+		late      manifest.Late
+		text      string
+	}{{50, 40, "", ""}, {70, 40, manifest.LateMay, "may be missed"}, {90, 80, manifest.LateWill, "will be missed"}, {0, 0, "", ""}} {
+		late, slack, known := r.rec.Spec.Lateness(manifest.Status{Phase: manifest.PhaseRunning, Left: c.left, LeftLow: c.low}, now)
+		if late != c.late || known != (c.left > 0) || known && slack != 60-c.left || !strings.Contains(late.Sentence("x"), c.text) {
+			t.Errorf("%+v: %q, %g, %t", c, late, slack, known)
+		}
+	}
+	must(t, r.checkQueue(t.Context()))
+	if s := r.status.last; s.Late != "" || r.rec.Urgent {
+		t.Errorf("late %q without a rate, urgent %t", s.Late, r.rec.Urgent)
+	}
+	now = now.Add(2 * time.Minute)
+	for range 2 {
+		must(t, r.checkQueue(t.Context()))
+	}
+	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
+	if err != nil || s.Status.Late != manifest.LateHas || !strings.Contains(s.Status.Warning, "has passed") || s.Campaign.Share() != manifest.MaxWeight {
+		t.Errorf("%+v, share %d, %v", s.Status, s.Campaign.Share(), err)
+	}
+	if n := strings.Count(log.String(), "has passed"); n != 1 {
+		t.Errorf("the log has %d lines:\n%s", n, log)
+	}
+}
