@@ -35,6 +35,7 @@ var byPath = map[string]string{
 	"cmd/ddiff/bench/campaign.go writePhotographs":    ownFolder,
 	"cmd/ddiff/cluster/gc.go removeFolder":            ownFolder,
 	"cmd/ddiff/lookup/prior_check.go photographs":     argument,
+	"cmd/ddiff/machine/bundle.go write":               argument + ", a new file",
 	"cmd/ddiff/man.go newManCommand":                  argument,
 	"cmd/ddiff/results/export.go newTree":             argument + ", and a new folder beside it",
 	"cmd/ddiff/results/export.go finish":              argument + ", and a new folder beside it",

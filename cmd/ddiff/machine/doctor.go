@@ -4,33 +4,54 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/api"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
+	"ddiff/internal/cli/server"
 )
 
 func newDoctorCommand() *cobra.Command {
 	var asJSON bool
-	var library string
+	var library, file string
+	var from server.Flags
 	cmd := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Check this machine's devices",
-		Long:    "List ONNX Runtime and the devices of this machine: what is found, what is missing, and the remedy. docs/devices.md has more.",
-		Example: "  ddiff doctor",
+		Use:   "doctor",
+		Short: "Check this machine's devices",
+		Long: "List ONNX Runtime and the devices of this machine: what is found, what is missing, and the remedy. docs/devices.md has more.\n" +
+			"--bundle writes a file for those who help: versions, devices, names of environment variables, and with --server the\n" +
+			"campaigns and workers of a cluster; without secrets.",
+		Example: "  ddiff doctor\n  ddiff doctor --bundle bundle.tar.gz --server https://host:8080",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return checkMachine(cmd.Context(), library, asJSON, cmd.OutOrStdout())
+			from.Address = cmp.Or(from.Address, os.Getenv(server.Env))
+			if file == "" {
+				return checkMachine(cmd.Context(), library, asJSON, cmd.OutOrStdout())
+			}
+			var client *api.Client
+			if from.Address != "" {
+				var err error
+				if client, err = from.Client(); err != nil {
+					return err
+				}
+			}
+			findings, _ := runtimeFindings(cmd.Context(), library) // what is missing is in the bundle
+			return collect(cmd.Context(), findings, client).write(file)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&library, "onnxruntime", "", "ONNX Runtime library (default: searched)")
+	cmd.Flags().StringVar(&file, "bundle", "", "write a `file`.tar.gz for support in place of the list")
+	from.Add(cmd.Flags(), "for --bundle ($"+server.Env+")")
 	cmd.AddCommand(newProbeCommand())
 	return cmd
 }

@@ -1,0 +1,115 @@
+package machine
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"ddiff/api"
+	"ddiff/internal/cli"
+	"ddiff/internal/redact"
+)
+
+// bundle collects what a person who helps needs to know. It has no value of an environment variable, no user, password or query of an address, and no address
+// of notifications, whose path may be a secret.
+type bundle struct {
+	names []string
+	files map[string][]byte
+}
+
+// add adds a record as JSON without secrets, or in its place the error that prevented it: a bundle of a cluster that fails is the most useful one.
+func (b *bundle) add(name string, record any, err error) {
+	data, encoding := json.Marshal(record)
+	if err = errors.Join(err, encoding); err != nil {
+		record = map[string]string{"error": err.Error()}
+		data, _ = json.Marshal(record) // of texts
+	}
+	var plain any
+	if json.Unmarshal(data, &plain) == nil {
+		data, _ = json.MarshalIndent(clean("", plain), "", "  ") // of what JSON has
+	}
+	b.names, b.files[name] = append(b.names, name), data
+}
+
+// clean returns a decoded JSON value without secrets.
+func clean(name string, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = clean(key, v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = clean(name, v[i])
+		}
+	case string:
+		if name == "notify" {
+			return "(removed)"
+		}
+		words := strings.Split(v, " ") // an error may name an address
+		for i := range words {
+			words[i] = redact.Address(words[i])
+		}
+		return strings.Join(words, " ")
+	}
+	return value
+}
+
+// collect fills a bundle. Without a client it has this machine only.
+func collect(ctx context.Context, findings []finding, client *api.Client) *bundle {
+	b := &bundle{files: map[string][]byte{}}
+	b.add("version.json", map[string]any{
+		"version": cli.Version(), "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH, "cpus": runtime.NumCPU(), "time": time.Now().UTC(),
+	}, nil)
+	b.add("devices.json", findings, nil)
+	var names []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b.add("environment.json", names, nil)
+	if client != nil {
+		campaigns, err := client.Campaigns(ctx, false)
+		b.add("campaigns.json", campaigns, err)
+		workers, err := client.Workers(ctx)
+		b.add("workers.json", workers, err)
+	}
+	return b
+}
+
+// write creates the file as a tar.gz that only its user can read.
+func (b *bundle) write(path string) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return cli.Usage(fmt.Errorf("--bundle: %s exists; give another name", path))
+	}
+	if err != nil {
+		return fmt.Errorf("--bundle: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = fmt.Errorf("--bundle: %w", errors.Join(err, os.Remove(path)))
+		}
+	}()
+	z := gzip.NewWriter(f)
+	t := tar.NewWriter(z)
+	for _, name := range b.names {
+		data := b.files[name]
+		if err := t.WriteHeader(&tar.Header{Name: "ddiff-bundle/" + name, Mode: 0o600, Size: int64(len(data)), ModTime: time.Now()}); err != nil {
+			return err
+		}
+		if _, err := t.Write(data); err != nil {
+			return err
+		}
+	}
+	return errors.Join(t.Close(), z.Close())
+}
