@@ -55,6 +55,8 @@ func (daps) Info() Info {
 			{Name: "tau", Max: largest, Open: true, Default: 0.01, Unit: "units of y",
 				Doc: "scale τ of the data term; the chain assumes measurement noise of the variance τ²/2"},
 			Mirror(),
+			{Name: "start", Choices: []string{startNoise, startRough, startFilled},
+				Doc: "what the first noise, of level sigma_max, is added to: nothing, y or A⁺·y (rough), or these with lost pixels filled"},
 		},
 		Steps: 200, Rows: presetRows("daps"),
 		State: []Tensor{{Name: "x", Noise: true}},
@@ -73,8 +75,12 @@ func (daps) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	tau := s.Number("tau")
 	steps, err := anneal(schedule, s)
 	var out []Step
-	for _, a := range steps {
+	for i, a := range steps {
 		eta, st := a.rate, a.step()
+		st.Scalars["first"] = 0
+		if i == 0 {
+			st.Scalars["first"] = 1
+		}
 		st.Scalars["data"], st.Scalars["tether"], st.Std["chain"] = eta/tau/tau, eta/a.level/a.level, math.Sqrt(2*eta)
 		if s.Word("chain") == chainHMC { // the velocity is in units of √η
 			st.Std["velocity"], st.Std["chain"] = math.Sqrt(eta), math.Sqrt(2*eta*(1-s.Number("momentum")))
@@ -85,7 +91,11 @@ func (daps) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 }
 
 func (daps) Step(b *Builder, s Settings) Next {
-	clean := b.flow(b.Mul(b.State("x"), b.Planned("start")), int(s.Number("ode_steps")))
+	x := b.Mul(b.State("x"), b.Planned("start"))
+	if s.Word("start") != startNoise {
+		x = b.Add(x, b.Mul(b.begin(s), b.Planned("first")))
+	}
+	clean := b.flow(x, int(s.Number("ode_steps")))
 	w, norm := markovChain(b, s, clean)
 	return Next{
 		State:  map[string]onnx.Value{"x": b.Add(w, b.Draw("noise"))},

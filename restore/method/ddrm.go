@@ -2,6 +2,7 @@ package method
 
 import (
 	"math"
+	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -25,7 +26,7 @@ import (
 // where a tilde marks Vᵀ times an image. The last step has σ_s = 0 and gives the answer z. The times are i·⌊T/S⌋ for
 // i = S−1 … 0.
 //
-// The start divides by σ_T, as the authors' code does; the paper's is √ᾱ_T·x̃_T. The code sets singular values with a
+// The start divides by σ_T, as the authors' code does; the paper's is √ᾱ_T·x̃_T, which a start at another time than the last has here, too. The code sets singular values with a
 // factor below 0.03 along an axis to zero, but treats them as measured; the parameter zero has this limit. The
 // code's kernels are cut and its borders black; here the operator is the task's, decomposed exactly. The noise is drawn in pixels,
 // so that the answer depends on A only and not on the choice of its singular vectors.
@@ -37,14 +38,17 @@ func (ddrm) Info() Info {
 	return Info{
 		Name: "ddrm", About: "diffusion in the spectral space of a linear operator",
 		Citation: "B. Kawar, M. Elad, S. Ermon, J. Song: Denoising Diffusion Restoration Models, NeurIPS 2022",
-		Parameters: parameter.List{
+		Parameters: slices.Concat(parameter.List{
 			{Name: "eta", Max: 1, Default: 0.85, Doc: "share η of new noise in coefficients that are unmeasured or less noisy than y"},
 			{Name: "eta_b", Max: 1, Default: 1, Doc: "weight η_b of y in coefficients that are noisier than y"},
 			{Name: "noise_std", Max: 1, Default: 0.05, Unit: "units of y",
 				Doc: "standard deviation σ_y of the measurement noise that the method assumes; the campaign's sigma unless it is set"},
 			{Name: "zero", Max: 1, Default: 0.03, Doc: "singular values with a factor below this limit along an axis count as zero"},
 			Mirror(),
-		},
+		}, firstTime(startAtLast, startAtTime, startAtNoise), parameter.List{
+			{Name: "start", Choices: []string{startNoise, startFilled},
+				Doc: "coefficients that A does not measure begin as noise, or as those of y with lost pixels filled, with noise"},
+		}),
 		NoiseStd: "noise_std",
 		Refuses:  wantsSVD,
 		Samples:  true,
@@ -64,9 +68,13 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 		inverse = 1 / sigma
 	}
 	var out []Step
-	for i, l := range stridedLevels(schedule, s.Steps) {
+	for i, l := range stridedLevels(schedule, first(s, schedule), s.Steps) {
+		scale := noiseLevel(l.Alpha)
+		if s.Word("start_at") != startAtLast {
+			scale = 1 / math.Sqrt(l.Alpha)
+		}
 		st := Step{Time: l.Time, Scalars: map[string]float64{
-			"first": 0, "level": noiseLevel(l.Alpha), "next_level": noiseLevel(l.Next), "next_alpha": math.Sqrt(l.Next),
+			"first": 0, "level": noiseLevel(l.Alpha), "scale": scale, "next_level": noiseLevel(l.Next), "next_alpha": math.Sqrt(l.Next),
 			"sigma": sigma, "inverse_sigma": inverse,
 		}}
 		if i == 0 {
@@ -82,7 +90,7 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 
 func (ddrm) Step(b *Builder, s Settings) Next {
 	q, x := newSpectral(b, s), b.State("x")
-	xt := b.Add(x, b.Mul(b.Minus(q.start(x), x), b.Planned("first")))
+	xt := b.Add(x, b.Mul(b.Minus(q.start(s, x), x), b.Planned("first")))
 	z, noise := b.UnclippedAt(xt, b.Now())
 	return Next{
 		State:  map[string]onnx.Value{"x": q.next(z, noise, s.Number("eta"), s.Number("eta_b"))},
@@ -111,12 +119,15 @@ func (q *spectral) spread(level onnx.Value, weight float32) onnx.Value {
 }
 
 // start returns x_T from noise.
-func (q *spectral) start(noise onnx.Value) onnx.Value {
+func (q *spectral) start(s Settings, noise onnx.Value) onnx.Value {
 	level, drawn := q.Planned("level"), q.d.Vt(noise)
 	known := q.larger(q.Mul(q.values, level), q.Planned("sigma"))
 	from := q.Add(q.Mul(q.measured, q.inverse), q.Mul(drawn, q.spread(level, 1)))
-	spectrum := q.choose(known, from, q.Mul(drawn, level))
-	return q.d.V(q.Div(spectrum, level))
+	unknown := q.Mul(drawn, level)
+	if s.Word("start") == startFilled {
+		unknown = q.Add(unknown, q.d.Vt(q.Filled()))
+	}
+	return q.d.V(q.Div(q.choose(known, from, unknown), q.Planned("scale")))
 }
 
 // next returns x_s.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -12,7 +13,7 @@ import (
 )
 
 // DiffPIR is denoising diffusion for plug-and-play image restoration: half-quadratic splitting in which the prior's
-// proximal step is one evaluation of a diffusion model. From x_T = √ᾱ_T·x_y + √(1−ᾱ_T)·ε, with an image x_y made from y, black
+// proximal step is one evaluation of a diffusion model. From x_T = √ᾱ_T·x_y + √(1−ᾱ_T)·ε, with an image x_y made from y, by default black
 // at unobserved pixels, each step from time t to the next s is
 //
 //	z   = the prior's clean image of x_t, clipped to [−1, 1]
@@ -55,7 +56,7 @@ func (diffPIR) Info() Info {
 		Name: "diffpir", About: "plug-and-play restoration by half-quadratic splitting and a diffusion model",
 		Citation: "Y. Zhu, K. Zhang, J. Liang, J. Cao, B. Wen, R. Timofte, L. Van Gool: Denoising Diffusion Models for " +
 			"Plug-and-Play Image Restoration, CVPR 2023 Workshops",
-		Parameters: parameter.List{
+		Parameters: slices.Concat(parameter.List{
 			{Name: "lambda", Max: largest, Open: true, Default: 7, Doc: "weight λ of the prior against the measurement"},
 			{Name: "zeta", Max: 1, Default: 0.3, Doc: "share ζ of new noise in the noise of a step: 0 deterministic, 1 all new"},
 			{Name: "noise_std", Min: 0.001, Max: 1, Default: 0.05, Unit: "units of y",
@@ -69,7 +70,10 @@ func (diffPIR) Info() Info {
 			{Name: "answer", Choices: []string{answerState, answerPrimal},
 				Doc: "the result: x_t, the state before the last step, as in the authors' code, or x, the solution of the last data term"},
 			Mirror(),
-		},
+		}, firstTime(startAtLast, startAtTime, startAtNoise), parameter.List{
+			{Name: "start", Choices: []string{startBlack, startRough, startFilled},
+				Doc: "image x_y that the run begins with: y or A⁺·y (rough), black at lost pixels, or with these filled from their neighbours"},
+		}),
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: presetRows("diffpir"),
 		State: []Tensor{{Name: "x", Noise: true}},
@@ -84,9 +88,9 @@ func (diffPIR) Info() Info {
 }
 
 func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
-	levels, err := Levels(schedule, s.Steps)
+	levels, err := lateLevels(s, schedule)
 	if err == nil && s.Word("skip_type") == skipQuad {
-		levels, err = quadraticLevels(schedule, s.Steps)
+		levels, err = quadraticLevels(schedule, first(s, schedule), s.Steps)
 	}
 	if err != nil {
 		return nil, err
@@ -117,28 +121,28 @@ func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]St
 	return out, nil
 }
 
-// quadraticLevels are n levels whose times are dense near 0.
-func quadraticLevels(s prior.Schedule, n int) ([]Level, error) {
-	total := float64(s.Steps())
+// quadraticLevels are n levels from the time start, dense near 0.
+func quadraticLevels(s prior.Schedule, start, n int) ([]Level, error) {
+	total := float64(start + 1)
 	times := make([]int, n)
 	for i := range times {
-		times[i] = s.Steps() - 1 - int(math.Sqrt(total*total*float64(i)/float64(n-1)))
+		times[i] = start - int(math.Sqrt(total*total*float64(i)/float64(n-1)))
 	}
 	times[n-1] = 0
 	for i, t := range times[1:] {
 		if t >= times[i] {
-			return nil, fmt.Errorf("%w steps: %d quadratic steps have equal times, use at most %d or skip_type: uniform", ErrSetting, n, s.Steps()/2)
+			return nil, fmt.Errorf("%w steps: %d quadratic steps have equal times, use at most %d or skip_type: uniform", ErrSetting, n, (start+1)/2)
 		}
 	}
 	return levelsAt(s, times), nil
 }
 
 func (diffPIR) Step(b *Builder, s Settings) Next {
-	rough := b.Rough()
-	if op := b.run.Operator; op.Task == operator.InpaintBox || op.Task == operator.InpaintRandom {
-		rough = b.Add(rough, b.Minus(b.in.mask, b.Scalar(1))) // unobserved pixels start black
+	begin := b.begin(s)
+	if op := b.run.Operator; s.Word("start") == startBlack && (op.Task == operator.InpaintBox || op.Task == operator.InpaintRandom) {
+		begin = b.Add(begin, b.Minus(b.in.mask, b.Scalar(1)))
 	}
-	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
+	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(begin, b.Planned("start_of_y")))
 	z := b.Clean(xt)
 	change, dataNorm := diffPIRChange(b, s, z)
 	x := b.Add(z, change)

@@ -53,7 +53,7 @@ func (piGDM) Info() Info {
 
 func (piGDM) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
-	for _, l := range stridedLevels(schedule, s.Steps) {
+	for _, l := range stridedLevels(schedule, schedule.Steps()-1, s.Steps) {
 		c1 := s.Number("eta") * math.Sqrt((1-l.Next)/(1-l.Alpha)*(1-l.Alpha/l.Next))
 		sigma := s.Number("noise_std")
 		out = append(out, Step{

@@ -76,6 +76,17 @@ func TestREDDiffPlan(t *testing.T) {
 	}
 }
 
+// A late run of RED-diff has times at the distance ⌊100/8⌋ up to 99.
+func TestLateREDDiff(t *testing.T) {
+	t.Parallel()
+	steps, _ := plan(t, method.REDDiff(), 8, map[string]parameter.Value{"start_at": parameter.Word("time"), "t_start": parameter.Number(99)})
+	for i, st := range steps {
+		if st.Time != 84-12*i {
+			t.Errorf("step %d has the time %d, want %d", i, st.Time, 84-12*i)
+		}
+	}
+}
+
 // The times are those of the code's Purification_Schedule and space_timesteps.
 func TestDCDPPlan(t *testing.T) {
 	t.Parallel()

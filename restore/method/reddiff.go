@@ -57,17 +57,17 @@ func (redDiff) Info() Info {
 	return Info{
 		Name: "reddiff", About: "regularisation by denoising diffusion, with Adam over the image",
 		Citation: "M. Mardani, J. Song, J. Kautz, A. Vahdat: A Variational Perspective on Solving Inverse Problems with Diffusion Models, ICLR 2024",
-		Parameters: parameter.List{
+		Parameters: append(parameter.List{
 			{Name: "grad_term_weight", Max: largest, Default: 0.25, Doc: "weight λ of the prior's term"},
 			{Name: "obs_weight", Max: largest, Default: 1, Doc: "weight v of the data term"},
 			{Name: "denoise_term_weight",
 				Choices: []string{weightLinear, weightSqrt, weightSquare, weightLog, weightTruncLinear, weightConst, weightPower2Over3},
 				Doc:     "weighting f of the prior's term by the noise level σ_t"},
 			{Name: "lr", Max: largest, Open: true, Default: 0.1, Doc: "learning rate of Adam"},
-			{Name: "start", Choices: []string{startPseudoInverse, startMeasurement},
-				Doc: "image from which Adam starts: A⁺·y, or y where it has the shape of an image"},
+			{Name: "start", Choices: []string{startPseudoInverse, startMeasurement, startFilled},
+				Doc: "image from which Adam starts: A⁺·y, y where it has the shape of an image, or that with lost pixels filled from their neighbours"},
 			Mirror(),
-		},
+		}, firstTime(startAtLast, startAtTime)...),
 		Steps: 50, Rows: presetRows("reddiff"),
 		State: []Tensor{{Name: "x"}, {Name: "moment"}, {Name: "square"}},
 		Draws: []Draw{{Name: "noise"}},
@@ -82,7 +82,7 @@ func (redDiff) Info() Info {
 
 func (redDiff) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
-	for i, l := range stridedLevels(schedule, s.Steps) {
+	for i, l := range stridedLevels(schedule, first(s, schedule), s.Steps) {
 		weight, err := termWeight(s.Word("denoise_term_weight"), noiseLevel(l.Alpha))
 		if err != nil {
 			return nil, err
@@ -152,6 +152,9 @@ func (redDiff) Step(b *Builder, s Settings) Next {
 
 // redDiffStart returns the first μ.
 func redDiffStart(b *Builder, start string) onnx.Value {
+	if start == startFilled {
+		return b.Filled()
+	}
 	op := b.run.Operator
 	if start == startPseudoInverse && op.Own == nil {
 		if op.Definition.SVD != nil {

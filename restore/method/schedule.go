@@ -45,11 +45,11 @@ func levelsAt(s prior.Schedule, times []int) []Level {
 	return out
 }
 
-// stridedLevels are n levels from time 0 up, at the distance T/n, rounded down, as in the code of DDIM.
-func stridedLevels(s prior.Schedule, n int) []Level {
+// stridedLevels are n levels from time 0 up, at the distance (start+1)/n, rounded down: with the last time as the start as in the code of DDIM.
+func stridedLevels(s prior.Schedule, start, n int) []Level {
 	times := make([]int, n)
 	for i := range times {
-		times[n-1-i] = i * (s.Steps() / n)
+		times[n-1-i] = i * ((start + 1) / n)
 	}
 	return levelsAt(s, times)
 }

@@ -52,7 +52,7 @@ func (sitcom) Info() Info {
 
 func (sitcom) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
-	for _, l := range stridedLevels(schedule, s.Steps) {
+	for _, l := range stridedLevels(schedule, schedule.Steps()-1, s.Steps) {
 		out = append(out, Step{
 			Time: l.Time, Scalars: map[string]float64{"next": math.Sqrt(l.Next)}, Std: map[string]float64{"noise": math.Sqrt(1 - l.Next)},
 		})

@@ -140,6 +140,23 @@ func (e example) solve(t *testing.T, name string, steps int, values map[string]p
 	return answers[0].X
 }
 
+// flat is an image of one grey, which is what fills the lost pixels of one.
+func (e example) flat() *mat.VecDense {
+	out := make([]float32, len(e.variance))
+	for i := range out {
+		out[i] = 0.3
+	}
+	return vector(out)
+}
+
+// flatten makes the measurement of a masked operator one of flat, without noise.
+func (e example) flatten() {
+	e.y.MulVec(e.a, e.flat())
+	for i := range e.problem.Y {
+		e.problem.Y[i] = 0.3
+	}
+}
+
 func wantClose(t *testing.T, got []float32, want *mat.VecDense) {
 	t.Helper()
 	for i, x := range got {
@@ -154,10 +171,19 @@ func TestDDRMInClosedForm(t *testing.T) {
 	t.Parallel()
 	const steps = 8
 	for _, task := range []string{operator.SuperResolution, operator.GaussianDeblur, operator.InpaintRandom} {
-		for _, c := range []struct{ eta, etaB, sigma float64 }{{0.85, 1, 0.05}, {0.3, 0.4, 0.2}, {0.85, 1, 0}} {
+		for _, c := range []struct {
+			eta, etaB, sigma float64
+			start            string
+		}{{0.85, 1, 0.05, ""}, {0.3, 0.4, 0.2, ""}, {0.85, 1, 0, ""}, {0.85, 1, 0.05, "noise"}, {0.3, 0.4, 0.2, "filled"}} { // "": from the last time
+			if c.start == "filled" && task != operator.InpaintRandom {
+				continue
+			}
 			t.Run(fmt.Sprint(task, c), func(t *testing.T) {
 				t.Parallel()
-				e := newExample(t, task, 16)
+				e, begin := newExample(t, task, 16), 999
+				if c.start == "filled" {
+					e.flatten()
+				}
 				u, v, s := e.decompose(t)
 				n, alphas := len(s), e.prior.Schedule.AlphaBar
 				spectrum := func(x *mat.VecDense) []float64 {
@@ -175,18 +201,29 @@ func TestDDRMInClosedForm(t *testing.T) {
 					return out
 				}
 				var x *mat.VecDense
+				if c.start != "" {
+					begin = 200
+				}
 				for k := range steps {
-					at := (steps - 1 - k) * (1000 / steps)
+					at := (steps - 1 - k) * ((begin + 1) / steps)
 					alpha, next := alphas[at], 1.0
 					if k < steps-1 {
-						next = alphas[at-1000/steps]
+						next = alphas[at-(begin+1)/steps]
 					}
 					if k == 0 {
-						level := math.Sqrt((1 - alpha) / alpha)
-						start := spectrum(e.draw(noise.Start, 0))
+						level, scale := math.Sqrt((1-alpha)/alpha), math.Sqrt(alpha)
+						if c.start == "" {
+							scale = 1 / level
+						}
+						start, filled := spectrum(e.draw(noise.Start, 0)), spectrum(e.flat())
 						for i := range start {
-							if s[i]*level > c.sigma {
-								start[i] = (measured[i]/s[i] + math.Sqrt(level*level-c.sigma*c.sigma/s[i]/s[i])*start[i]) / level
+							switch {
+							case s[i]*level > c.sigma:
+								start[i] = (measured[i]/s[i] + math.Sqrt(level*level-c.sigma*c.sigma/s[i]/s[i])*start[i]) * scale
+							case c.start == "filled":
+								start[i] = (filled[i] + level*start[i]) * scale
+							default:
+								start[i] *= level * scale
 							}
 						}
 						x = image(start)
@@ -207,9 +244,13 @@ func TestDDRMInClosedForm(t *testing.T) {
 					x = image(z)
 					x.ScaleVec(math.Sqrt(next), x)
 				}
-				wantClose(t, e.solve(t, "ddrm", steps, map[string]parameter.Value{
+				values := map[string]parameter.Value{
 					"eta": parameter.Number(c.eta), "eta_b": parameter.Number(c.etaB), "noise_std": parameter.Number(c.sigma), "zero": parameter.Number(0),
-				}), x)
+				}
+				if c.start != "" {
+					values["start_at"], values["t_start"], values["start"] = parameter.Word("time"), parameter.Number(200), parameter.Word(c.start)
+				}
+				wantClose(t, e.solve(t, "ddrm", steps, values), x)
 			})
 		}
 	}
@@ -223,16 +264,27 @@ func TestDiffPIRInClosedForm(t *testing.T) {
 	for _, c := range []struct {
 		task, answer    string
 		cgSteps, lambda float64
+		late            bool
 	}{
-		{operator.SuperResolution, "x", 0, 3}, {operator.GaussianDeblur, "x_t", 0, 3}, {operator.InpaintRandom, "x_t", 5, 3},
-		{operator.MotionDeblur, "x_t", 0, 3}, {operator.MotionDeblur, "x", 60, 3e4}, // with λ 3 the iterations do not converge in float32
+		{operator.SuperResolution, "x", 0, 3, false}, {operator.GaussianDeblur, "x_t", 0, 3, false}, {operator.InpaintRandom, "x_t", 5, 3, false},
+		{operator.MotionDeblur, "x_t", 0, 3, false}, {operator.MotionDeblur, "x", 60, 3e4, false}, // with λ 3 the iterations do not converge in float32
+		{operator.InpaintRandom, "x", 0, 3, true},
 	} {
 		task, lambda := c.task, c.lambda
-		t.Run(fmt.Sprint(task, " ", c.answer, " ", c.cgSteps), func(t *testing.T) {
+		t.Run(fmt.Sprint(task, " ", c.answer, " ", c.cgSteps, " ", c.late), func(t *testing.T) {
 			t.Parallel()
 			e := newExample(t, task, 16)
 			n, alphas := len(e.variance), e.prior.Schedule.AlphaBar
 			times := []int{999, 552, 367, 225, 105, 0} // 999 − ⌊1000·√(i/5)⌋
+			values := map[string]parameter.Value{
+				"lambda": parameter.Number(lambda), "zeta": parameter.Number(zeta), "noise_std": parameter.Number(sigma), "gamma_max": parameter.Number(bound),
+				"cg_steps": parameter.Number(c.cgSteps), "answer": parameter.Word(c.answer),
+			}
+			if c.late {
+				times = []int{120, 66, 44, 27, 12, 0} // 120 − ⌊121·√(i/5)⌋
+				values["start_at"], values["t_start"], values["start"] = parameter.Word("time"), parameter.Number(120), parameter.Word("filled")
+				e.flatten()
+			}
 			rough := mat.VecDenseCopyOf(e.y)
 			var left mat.Dense
 			left.Mul(e.a.T(), e.a)
@@ -244,7 +296,10 @@ func TestDiffPIRInClosedForm(t *testing.T) {
 					rough.SetVec(i, -1)
 				}
 			}
-			x := combine(math.Sqrt(alphas[999]), rough, math.Sqrt(1-alphas[999]), e.draw(noise.Start, 0))
+			if c.late {
+				rough = e.flat()
+			}
+			x := combine(math.Sqrt(alphas[times[0]]), rough, math.Sqrt(1-alphas[times[0]]), e.draw(noise.Start, 0))
 			for k, at := range times {
 				if k == steps-1 && c.answer == "x_t" {
 					break // the last step has no effect
@@ -276,10 +331,38 @@ func TestDiffPIRInClosedForm(t *testing.T) {
 				fresh := combine(math.Sqrt((1-next)*(1-zeta)), eps, math.Sqrt((1-next)*zeta), e.draw(noise.Step, at))
 				x = combine(math.Sqrt(next), z, 1, fresh)
 			}
-			wantClose(t, e.solve(t, "diffpir", steps, map[string]parameter.Value{
-				"lambda": parameter.Number(lambda), "zeta": parameter.Number(zeta), "noise_std": parameter.Number(sigma), "gamma_max": parameter.Number(bound),
-				"cg_steps": parameter.Number(c.cgSteps), "answer": parameter.Word(c.answer),
-			}), x)
+			wantClose(t, e.solve(t, "diffpir", steps, values), x)
 		})
 	}
+}
+
+// DAPS and RED-diff begin with a filled image. With step sizes of nearly 0, a step of DAPS is the ODE alone, here an Euler step of a Gaussian prior, and
+// the answer of RED-diff is its start.
+func TestFilledStart(t *testing.T) {
+	t.Parallel()
+	e := newExample(t, operator.InpaintRandom, 16)
+	e.flatten()
+	start := map[string]parameter.Value{"start": parameter.Word("filled"), "lr": parameter.Number(1e-12)}
+	wantClose(t, e.solve(t, "reddiff", 2, start), e.flat())
+
+	const high, low, end = 0.5, 0.1, 0.01
+	between := math.Pow((math.Pow(high, 1.0/7)+math.Pow(low, 1.0/7))/2, 7)
+	start["sigma_max"], start["sigma_min"], start["ode_end"] = parameter.Number(high), parameter.Number(low), parameter.Number(end)
+	start["ode_steps"], start["chain_steps"] = parameter.Number(1), parameter.Number(1)
+	x := combine(1, e.flat(), high, e.draw(noise.Start, 0))
+	for _, level := range []float64{high, between} {
+		at := 0
+		for t, alpha := range e.prior.Schedule.AlphaBar {
+			if distance := func(a float64) float64 { return math.Abs(math.Log(math.Sqrt((1-a)/a) / level)) }; distance(alpha) < distance(e.prior.Schedule.AlphaBar[at]) {
+				at = t
+			}
+		}
+		scaled := combine(1/math.Sqrt(1+level*level), x, 0, x)
+		clean := combine(1, x, -level, e.noise(scaled, e.prior.Schedule.AlphaBar[at]))
+		x = combine(end/level, x, 1-end/level, clean)
+		if level == high {
+			x = combine(1, x, between, e.draw(noise.Step, at))
+		}
+	}
+	wantClose(t, e.solve(t, "daps", 2, start), x)
 }
