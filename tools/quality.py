@@ -4,16 +4,19 @@
     python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--data FILE] [--photographs DIR | --set NAME] [--no-bm3d] [flags of ddiff run]
 
 It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff and dpir with its evaluations of the network, at
-most 100 per image, the others with 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over the runs.
+most 100 per image, the others with 100; and late.yaml, DiffPIR with the late start of ddiff: diffpir_late is one of five runs, diffpir_mean the mean picture
+of the five. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over the runs.
 Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff, and dpir, is ahead of
 the best other method, with the 95 % interval of the paired difference (Student's t). A method is best or tied if it has the
-highest mean, or if the interval contains zero and is shorter than 0.3 dB. The lines before the last count the cells whose interval excludes zero, and the images of
+highest mean, or if the interval contains zero and is shorter than 0.3 dB. A second table has the axes beside PSNR, means over the cells that all methods
+have: SSIM, HaarPSI, the gradient energy of the result over that of the truth (1: as sharp, noise included), evaluations of the network and seconds of the solver.
+The lines before the last count the cells whose interval excludes zero, those of them that stay with Holm's correction, and the images of
 all cells that ddiff made better than their measurement, of those with a picture to compare with. The last line:
 
     cells=N ddiff_best_or_tied=N dpir_best_or_tied=N worst_behind_db=X vs_bm3d_db=X photographs=N
 
 worst_behind_db is that of ddiff. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. --data writes the
-PSNR of each photograph. The photographs are eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
+scores of each photograph. The photographs are eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
 showed a loss, other settings were looked for on other photographs, and two numbers of steps were raised (docs/tuning.md). --set last has twelve that led to no choice, and
 were run again after each change; --set once has eight that were run once, on 2026-11-27.
 """
@@ -46,6 +49,7 @@ PHOTOGRAPHS = (
     Photograph("lomiri-wallpapers-20.04", "usr/share/backgrounds/Fossa_by_Jasper_Roks.jpg", "CC-BY-SA-3.0", "Jasper Roks"),
 )
 
+QUALITY = campaigns.REPO / "examples/methods/quality.yaml"
 FOLDERS = "usr/share/gcompris-qt/rcc/explore_{}.rcc:{}.webp"
 
 
@@ -67,6 +71,8 @@ SETS = {
 }
 
 OURS = ("ddiff", "dpir")
+# The axes of the comparison by their column of results.csv, with the digits of a mean.
+AXES = {"psnr": 2, "ssim": 3, "haarpsi": 3, "gradient_energy": 2, "network": 1, "seconds": 2}
 
 Cell = tuple[str, str, str]  # task, parameters, noise
 Row = dict[str, str]
@@ -86,7 +92,7 @@ def fetch(photographs: tuple[Photograph, ...], folder: Path) -> None:
 
 
 def cells(rows: list[Row]) -> dict[Cell, dict[str, dict[str, Row]]]:
-    """The rows by cell, method and image, with the mean PSNR of the runs."""
+    """The rows by cell, method and image, with the mean scores and costs of the runs."""
     runs: dict[tuple[Cell, str, str], list[Row]] = defaultdict(list)
     for r in rows:
         runs[(r["task"], r["params"], r["sigma"]), r["method"], r["image"]].append(r)
@@ -94,7 +100,7 @@ def cells(rows: list[Row]) -> dict[Cell, dict[str, dict[str, Row]]]:
     for (cell, method, image), of in runs.items():
         if len({r["run"] for r in of}) < len(of):
             raise ValueError(f"{' '.join(cell)}, {method}, {image}: several settings; want one for a cell and method")
-        out[cell][method][image] = of[0] | {"psnr": str(np.mean([float(r["psnr"]) for r in of]))}
+        out[cell][method][image] = of[0] | {a: str(np.mean([float(r[a]) for r in of])) for a in AXES if of[0].get(a)}
     return out
 
 
@@ -117,6 +123,49 @@ def rotated(rows: list[Row], out: Path) -> list[Row]:
     return rows
 
 
+def energy(image: np.ndarray) -> float:
+    """The sum of the squared differences of neighbouring samples."""
+    return float(sum(np.square(np.diff(image, axis=axis)).sum() for axis in (0, 1)))
+
+
+def sharpness(rows: list[Row], out: Path) -> list[Row]:
+    """The rows with gradient_energy, that of the result over that of the truth."""
+    for r in rows:
+        item = out / "items" / r["item"]
+        r["gradient_energy"] = str(energy(read(item / "restored.png")) / energy(read(item / "truth.png")))
+    return rows
+
+
+def averaged(rows: list[Row], out: Path) -> list[Row]:
+    """The rows of several runs, of the method NAME_late, and those of the mean picture of the runs, of NAME_mean, with the sum of their costs. A mean picture
+    has no SSIM and no HaarPSI."""
+    runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for r in rows:
+        runs[r["task"], r["params"], r["sigma"], r["image"], r["method"]].append(r)
+    means = []
+    for of in runs.values():
+        mean = np.mean([read(out / "items" / r["item"] / "restored.png") for r in of], axis=0)
+        truth = read(out / "items" / of[0]["item"] / "truth.png")
+        means.append(of[0] | {
+            "method": of[0]["method"] + "_mean", "psnr": str(psnr(mean, truth)), "ssim": "", "haarpsi": "",
+            "gradient_energy": str(energy(mean) / energy(truth)), **{cost: str(sum(float(r[cost]) for r in of)) for cost in ("network", "seconds")},
+        })  # fmt: skip
+    return [r | {"method": r["method"] + "_late"} for r in rows] + means
+
+
+def axes(table: dict[Cell, dict[str, dict[str, Row]]], names: list[str]) -> str:
+    """The table of all axes, means over the cells that all methods have."""
+    common = [methods for methods in table.values() if all(m in methods for m in names)]
+    if not common:
+        return "No cell has all methods."
+    lines = [f"Means over the {len(common)} cells of all methods:\n", f"| method | {' | '.join(AXES)} |", "|---" * (len(AXES) + 1) + "|"]
+    for m in names:
+        rows = [r for methods in common for r in methods[m].values()]
+        means = (f"{np.mean([float(r[a]) for r in rows]):.{digits}f}" if all(r.get(a) for r in rows) else "–" for a, digits in AXES.items())
+        lines.append(f"| {m} | {' | '.join(means)} |")
+    return "\n".join(lines)
+
+
 def ahead_of_bm3d(rows: list[Row], out: Path) -> float:
     """The mean difference in PSNR of ddiff to BM3D on the stored measurements of denoise, NaN without the package."""
     denoise = bm3d_denoiser()
@@ -134,6 +183,7 @@ def ahead_of_bm3d(rows: list[Row], out: Path) -> float:
 def report(rows: list[Row], bm3d: float) -> str:
     """The table and the last lines."""
     good, worst, better, of, sure = dict.fromkeys(OURS, 0), 0.0, 0, 0, [0, 0]
+    tests: list[tuple[float, float, int]] = []
     names = sorted({r["method"] for r in rows}, key=lambda m: (m not in OURS, m))
     table = cells(rows)
     ahead_of = [m for m in OURS if m in names]
@@ -150,12 +200,18 @@ def report(rows: list[Row], bm3d: float) -> str:
             if ours == "ddiff":
                 worst = min(worst, ahead)
                 sure[ahead < 0] += abs(ahead) > half
+                tests.append((ahead, half, len(methods[ours])))
         measured = [r for r in methods["ddiff"].values() if r["baseline_psnr"]]
         better += sum(float(r["psnr"]) > float(r["baseline_psnr"]) for r in measured)
         of += len(measured)
         scores = " | ".join(f"{means[m]:.2f}" if m in means else "–" for m in names)
         lines.append(f"| {task} | {params} | {sigma} | {scores} | {' | '.join(differences)} |")
+    lines.append("\n" + axes(table, names))
     lines.append(f"\nBeyond its interval ddiff is ahead in {sure[0]} cells and behind in {sure[1]}.")
+    kept = [ahead for (ahead, _, _), stays in zip(tests, campaigns.holm([campaigns.p_value(*t) for t in tests])) if stays]
+    few = campaigns.smallest_p(min(count for _, _, count in tests)) * len(tests)
+    lines.append(f"With Holm's correction over the {len(tests)} cells (Student's t) it is ahead in {sum(a > 0 for a in kept)} and behind in {sum(a < 0 for a in kept)}."
+                 + (f" A signed-rank test could not have p below {min(few, 1):.2f}." if few >= 0.05 else ""))
     lines.append(f"Of {of} pictures ddiff made {better} better than their measurement.")
     lines.append(f"cells={len(table)} ddiff_best_or_tied={good['ddiff']} dpir_best_or_tied={good['dpir']} worst_behind_db={abs(worst):.2f} "
                  f"vs_bm3d_db={bm3d:.2f} photographs={len({r['image'] for r in rows})}")
@@ -163,11 +219,13 @@ def report(rows: list[Row], bm3d: float) -> str:
 
 
 def data(rows: list[Row]) -> str:
-    """The PSNR of each photograph, as a table."""
-    lines = ["task,params,sigma,image,method,evaluations,psnr"]
+    """The scores of each photograph, as a table."""
+    lines = ["task,params,sigma,image,method,evaluations,psnr,ssim,haarpsi,gradient_energy"]
     for (task, params, sigma), methods in cells(rows).items():
         for method, images in methods.items():
-            lines += [f"{task},{params},{sigma},{image},{method},{r['network']},{float(r['psnr']):.3f}" for image, r in sorted(images.items())]
+            for image, r in sorted(images.items()):
+                scores = ",".join(f"{float(r[a]):.{digits}f}" if r[a] else "" for a, digits in (("psnr", 3), ("ssim", 4), ("haarpsi", 4), ("gradient_energy", 3)))
+                lines.append(f"{task},{params},{sigma},{image},{method},{float(r['network']):g},{scores}")
     return "\n".join(lines) + "\n"
 
 
@@ -176,16 +234,16 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="folder of the outputs; default: out/quality, or out/quality-NAME of --set")
     parser.add_argument("--data", type=Path, help="file for the PSNR of each photograph, CSV")
     parser.add_argument("--program", type=Path, default=campaigns.REPO / "bin/ddiff", help="the ddiff program")
-    parser.add_argument("--campaign", type=Path, default=campaigns.REPO / "examples/methods/quality.yaml", help="another grid")
+    parser.add_argument("--campaign", type=Path, default=QUALITY, help="another grid")
     parser.add_argument("--diffpir", action="store_true", help="compare with DiffPIR only")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--photographs", type=Path, help="folder of other photographs")
     which.add_argument("--set", choices=SETS, default="quality", help="photographs that are downloaded")
     parser.add_argument("--no-bm3d", action="store_true", help="leave out BM3D, whose licence permits research only")
-    parser.add_argument("--check", action="store_true", help="run nothing: recompute the figures of docs/methods.md from docs/data")
+    parser.add_argument("--check", action="store_true", help="run nothing: recompute the figures of docs/methods.md and README.md from docs/data")
     options, flags = parser.parse_known_args(argv)
     if options.check:
-        counts, wrong = published.check((campaigns.REPO / "docs/methods.md").read_text())
+        counts, wrong = published.check(published.pages())
         print(*wrong, f"counts={counts} equal={counts - len(wrong)}", sep="\n")
         return int(bool(wrong))
     out = options.out or campaigns.REPO / ("out/quality" if options.set == "quality" else f"out/quality-{options.set}")
@@ -193,17 +251,23 @@ def main(argv: list[str]) -> int:
     if photographs is None:
         photographs = campaigns.REPO / f".cache/{options.set}-photographs"
         fetch(SETS[options.set], photographs)
-    shared = [str(options.campaign), "--images", str(photographs), *flags]
+    shared = ["--images", str(photographs), *flags]
     runs = {"ours": ["--method", ",".join(OURS)], "equal": ["--method", "diffpir", "--steps", "100"]}
     if not options.diffpir:
         runs["equal"][1] += ",ddrm"
         runs["daps"] = ["--method", "daps", "--steps", "50", "--set", "ode_steps=2"]  # a step has two evaluations
+    grids = dict.fromkeys(runs, options.campaign)
+    if options.campaign == QUALITY and not options.diffpir:
+        runs["late"], grids["late"] = [], QUALITY.parent / "late.yaml"
     complete, outputs = True, [out / name for name in runs]
-    for folder, selected in zip(outputs, runs.values()):
-        complete &= campaigns.run(options.program, *shared, "--out", str(folder), *selected)
+    for folder, grid, selected in zip(outputs, grids.values(), runs.values()):
+        complete &= campaigns.run(options.program, str(grid), *shared, "--out", str(folder), *selected)
     if not complete:
         raise ValueError(f"items failed or are dead: results.csv in the folders of {out} has the reasons. There is no table without them")
-    rows = [r for folder in outputs for r in rotated(campaigns.table((folder / "results.csv").read_text()), folder)]
+    rows = []
+    for folder in outputs:
+        found = sharpness(rotated(campaigns.table((folder / "results.csv").read_text()), folder), folder)
+        rows += averaged(found, folder) if folder.name == "late" else found
     if options.data:
         options.data.write_text(data(rows))
     print(report(rows, float("nan") if options.no_bm3d else ahead_of_bm3d(rows, outputs[0])))

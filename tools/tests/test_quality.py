@@ -6,6 +6,7 @@ import csv
 import re
 from pathlib import Path
 
+import campaigns
 import numpy as np
 import published
 import pytest
@@ -25,7 +26,12 @@ def test_grid_runs_and_resumes(program: str, tmp_path: Path, capfd: pytest.Captu
     assert capfd.readouterr().out == first
     with (tmp_path / "data.csv").open() as f:
         stored = list(csv.DictReader(f))
-    assert {r["method"] for r in stored} >= {"ddiff", "dpir", "diffpir"} and {r["evaluations"] for r in stored if r["method"] == "ddiff"} == {"10"}
+    assert {r["method"] for r in stored} == {"ddiff", "dpir", "diffpir", "ddrm", "daps", "diffpir_late", "diffpir_mean"}
+    assert {r["evaluations"] for r in stored if r["method"] == "diffpir_late"} == {"10"} and {r["evaluations"] for r in stored if r["method"] == "diffpir_mean"} == {"50"}
+    mean = {m: np.mean([float(r["psnr"]) for r in stored if r["method"] == m]) for m in ("diffpir_late", "diffpir_mean")}
+    assert mean["diffpir_mean"] > mean["diffpir_late"]  # the errors of the runs cancel in part
+    assert all(0 < float(r["gradient_energy"]) < 2 for r in stored) and "\n| ddiff | " in first
+    assert {r["evaluations"] for r in stored if r["method"] == "ddiff"} == {"10"}
     assert not quality.main([*args, "--diffpir", "--campaign", str(REPO / "examples/methods/regions.yaml")])
     assert "| sigma | ddiff | dpir | diffpir | ddiff ahead | dpir ahead |" in capfd.readouterr().out
 
@@ -58,7 +64,9 @@ def test_counts() -> None:
     cell("open", "", ddiff=[21, 22, 23], diffpir=[20, 23, 24])  # an interval of several dB decides nothing
     cell("behind", "", ddiff=[21, 22, 23], diffpir=[20, 20, 20], ddrm=[21.5, 22.5, 23.5])
     cell("second", "30", ddiff=[21, 22, 23], dpir=[20, 21, 22], diffpir=[19, 20, 21])
-    sure, better, last = quality.report(rows, 0.123).splitlines()[-3:]
+    sure, corrected, better, last = quality.report(rows, 0.123).splitlines()[-4:]
+    # The difference of "behind" is 0.5 in all three images, those of "best" and "second" are 1: an interval of 0 excludes every other value.
+    assert corrected == "With Holm's correction over the 5 cells (Student's t) it is ahead in 2 and behind in 1. A signed-rank test could not have p below 1.00."
     assert sure == "Beyond its interval ddiff is ahead in 2 cells and behind in 1."
     assert better == "Of 9 pictures ddiff made 5 better than their measurement."
     with pytest.raises(ValueError, match="behind  0.05, diffpir, 0: several settings"):
@@ -79,8 +87,21 @@ def test_published_figures(capfd: pytest.CaptureFixture[str]) -> None:
     assert quality.main(["--check"]) == 0
     counts, equal = re.fullmatch(r"counts=(\d+) equal=(\d+)\n", capfd.readouterr().out).groups()
     assert counts == equal and int(counts) > 150
-    page = (REPO / "docs/methods.md").read_text()
-    for was, other in (("ddiff_best_or_tied=23 ", "ddiff_best_or_tied=24 "), ("| 27.89 |", "| 27.88 |"), ("in 42 of 45 cells", "in 43 of 45 cells")):
+    page = published.pages()
+    for was, other in (("ddiff_best_or_tied=23 ", "ddiff_best_or_tied=24 "), ("| 27.89 |", "| 27.88 |"), ("in 42 of 45 cells", "in 43 of 45 cells"),
+                       ("cells 1 of these remains", "cells 2 of these remains"), ("[23 of 24 problems]", "[24 of 24 problems]")):
         assert page.count(was) == 1
         _, wrong = published.check(page.replace(was, other))
-        assert len(wrong) == 1 and "has " + re.search(r"[\d.]+", other)[0] in wrong[0]
+        assert len(wrong) == 1 and "is " + re.search(r"[\d.]+", other)[0] in wrong[0]
+
+
+def test_holm() -> None:
+    """The smallest p counts times the number of tests, the next one times one less, up to the first that is 0.05 or more."""
+    assert campaigns.holm([0.01, 0.06, 0.015, 0.0005]) == [True, False, True, True]
+    assert campaigns.holm([0.02, 0.01, 0.03]) == [True, True, True] and campaigns.holm([0.03, 0.01, 0.03]) == [False, True, False]
+    assert campaigns.p_value(2.364624, 2.364624, 8) == pytest.approx(0.05) and campaigns.p_value(0, 0, 8) == 1 and campaigns.smallest_p(8) == 2 / 2**8
+
+
+def test_energy() -> None:
+    rows = np.tile(np.arange(4.0)[:, None, None], (1, 5, 3))
+    assert quality.energy(rows) == 3 * 5 * 3 and quality.energy(2 * rows) == 4 * 45 and quality.energy(np.ones((4, 4, 3))) == 0
