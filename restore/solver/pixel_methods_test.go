@@ -366,3 +366,36 @@ func TestFilledStart(t *testing.T) {
 	}
 	wantClose(t, e.solve(t, "daps", 2, start), x)
 }
+
+// With a Gaussian prior, dual ascent with the scaled dual variable converges to the minimum of ‖y − A(x)‖² + λ·(σ/2)²·Σx²/variance, the posterior
+// mean for noise of the variance λ·(σ/2)². Half-quadratic splitting does not in as many steps.
+func TestDualAscentFindsPosteriorMean(t *testing.T) {
+	t.Parallel()
+	const lambda, sigma = 2, 0.1
+	e := newExample(t, operator.GaussianDeblur, 16)
+	n := len(e.variance)
+	var system mat.Dense
+	system.Mul(e.a.T(), e.a)
+	for i, v := range e.variance {
+		system.Set(i, i, system.At(i, i)+lambda*sigma*sigma/4/v)
+	}
+	right, mean := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	right.MulVec(e.a.T(), e.y)
+	var lu mat.LU
+	lu.Factorize(&system)
+	must(t, lu.SolveVecTo(mean, false, right))
+	far := map[string]float64{}
+	for _, name := range []string{"ddiff", "dpir"} {
+		values := map[string]parameter.Value{
+			"lambda": parameter.Number(lambda), "noise_std": parameter.Number(sigma), "start_at": parameter.Word("time"), "t_start": parameter.Number(120),
+		}
+		if name == "ddiff" {
+			values["data_step"] = parameter.Word("exact")
+		}
+		far[name] = mat.Norm(combine(1, vector(e.solve(t, name, 40, values)), -1, mean), 2) / mat.Norm(mean, 2)
+	}
+	t.Logf("distance to the posterior mean, relative: %v", far)
+	if !(far["ddiff"] < 1e-4) || !(far["dpir"] > 1e-3) {
+		t.Errorf("relative distances to the posterior mean: %v; want below 1e-4 with the dual variable, above 1e-3 without", far)
+	}
+}
