@@ -86,10 +86,16 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.
 	root := &cobra.Command{
 		Use:   "ddiff",
 		Short: "Restore whole datasets of images with Dual Ascent Diffusion (DDiff)",
-		Long: "ddiff solves image inverse problems y = A(x) + noise with a pretrained diffusion prior\n" +
-			"inside a linearised ADMM loop, over whole datasets.",
-		Example: "  ddiff restore small.jpg --task super_resolution   # degraded already\n" +
-			"  ddiff run photo.png --task super_resolution       # degrade, restore, compare\n" +
+		Long: "Restore your own pictures:\n\n" +
+			"  ddiff restore photo.jpg              # looks for noise and strong compression\n" +
+			"  ddiff restore noisy.png --task denoise --sigma auto\n" +
+			"  ddiff restore soft.jpg --task gaussian_deblur --kernel disk:auto --sigma auto\n" +
+			"  ddiff restore small.jpg --task super_resolution --sigma auto\n" +
+			"  ddiff restore scratched.png --task inpaint --mask scratches.png --sigma 0.01\n\n" +
+			"The results are photo.restored.jpg and so on; see: ddiff restore --help. ddiff solves\n" +
+			"inverse problems y = A(x) + noise with a pretrained diffusion prior, also over whole\n" +
+			"datasets, for experiments on this machine and on clusters.",
+		Example: "  ddiff run photo.png --task super_resolution       # degrade, restore, compare\n" +
 			"  ddiff run campaign.yaml\n" +
 			"  ddiff submit campaign.yaml --nats nats://host:4222 --watch",
 		Version:       cli.Version(),
