@@ -2,6 +2,7 @@ package drawfile
 
 import (
 	"fmt"
+	"math"
 
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -103,12 +104,12 @@ func (f *File) readOpacity(p *raster.Picture, levels []float64, grey int) bool {
 	if float64(clear) < clearShare*float64(n) {
 		return false
 	}
-	photograph := float64(grey) > photographShare*float64(n-clear)
-	if dark > 0 && !photograph {
+	several := float64(grey) > photographShare*float64(n-clear)
+	if dark > 0 && !several {
 		return false // black strokes: over white they are a mask
 	}
 	f.Draw.Data = make([]float32, n)
-	erased := photograph || 2*clear <= n
+	erased := several && !oneColour(p) || 2*clear <= n
 	for i, a := range p.Alpha.Pix {
 		// A pixel that is transparent in part belongs to the lost ones.
 		if erased && a >= white || !erased && a <= 1-white {
@@ -119,6 +120,23 @@ func (f *File) readOpacity(p *raster.Picture, levels []float64, grey int) bool {
 		f.note("its transparent pixels, %.2g %%, count as lost", 100*float64(clear)/float64(n))
 	} else {
 		f.note("the strokes on its transparent layer, %.2g %% of the pixels, count as lost", 100*float64(n-clear)/float64(n))
+	}
+	return true
+}
+
+// oneColour reports whether the opaque pixels of a picture have one colour, as strokes of a brush and not of a photograph.
+func oneColour(p *raster.Picture) bool {
+	const opaque, differs = 1, 0.05
+	for c := range p.Image.Channels {
+		lo, hi := float32(math.Inf(1)), float32(math.Inf(-1))
+		for i, v := range p.Image.Plane(c) {
+			if p.Alpha.Pix[i] >= opaque {
+				lo, hi = min(lo, v), max(hi, v)
+			}
+		}
+		if hi-lo > differs {
+			return false
+		}
 	}
 	return true
 }

@@ -100,6 +100,7 @@ func TestMasks(t *testing.T) {
 		"black on white":            {pick(black, white), strokes, "", ""},
 		"black on transparent":      {pick(black, clear), strokes, "", ""},
 		"white on transparent":      {pick(white, clear), strokes, "the strokes on its transparent layer, 5 % of the pixels, count as lost", ""},
+		"red on transparent":        {pick(red, clear), strokes, "the strokes on its transparent layer, 5 % of the pixels, count as lost", ""},
 		"erased from white":         {pick(clear, white), strokes, "its transparent pixels, 5 %, count as lost", ""},
 		"labels 0 and 1":            {pick(black, grey(1)), strokes, "its levels are 0 and 1 of 255: 1 counts as white, observed", ""},
 		"white on black (inverted)": {pick(white, black), side*side - strokes, "", "is it inverted?"},
