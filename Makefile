@@ -260,6 +260,10 @@ wheel: build-packages ## Build the Python package with the program inside, for t
 python-test: wheel ## Install the wheel in a fresh virtual environment, run its tests and notebooks (needs PyPI)
 	@scripts/python-test.sh
 
+.PHONY: docs
+docs: ## Build the site of the documents as bin/site; a link or anchor without target is an error (the first time needs PyPI)
+	@scripts/docs.sh
+
 .PHONY: prior-bundle
 prior-bundle: ## Write what a machine with a GPU and no network needs to train the larger prior to bin/prior-bundle (PRIOR_BUNDLE=DIR)
 	@scripts/prior-bundle.sh $(PRIOR_BUNDLE)

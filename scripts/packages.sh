@@ -53,6 +53,7 @@ if [[ $1 == test ]]; then
 	module scipy python3-scipy
 	module PIL python3-pil
 	module pytest python3-pytest
+	module ensurepip python3-venv      # for the site
 fi
 if [[ $1 == report || $1 == photographs ]]; then
 	program "$python" python3

@@ -99,6 +99,7 @@ processes_lane() { # the program, clusters, the repository and Python
 	rules
 	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
 		--junitxml="$reports/python.xml" tools/tests
+	stage "the site" scripts/docs.sh
 }
 
 if [[ ${1:-} == quick ]]; then
