@@ -19,9 +19,11 @@ func badFlags() []badInput {
 		add(2, "unknown flag: --zzzz; see: ddiff "+command+" --help", append(words, "--zzzz")...)
 		add(2, "unknown shorthand flag: 'Z'", append(words, "-Z")...)
 	}
-	for _, command := range []string{"tasks", "methods", "workers", "list", "doctor", "version", "bench", "worker", "coordinator"} {
+	for _, command := range []string{"workers", "list", "doctor", "version", "bench", "worker", "coordinator"} {
 		add(2, "see: ddiff "+command+" --help", command, "x")
 	}
+	add(2, `unknown task "zzzzz" (valid: `, "tasks", "zzzzz")
+	add(2, `unknown method "dap" (did you mean "daps"?)`, "methods", "dap")
 	for _, command := range []string{"verify", "replay", "pull", "compare", "pause", "cancel", "delete", "retry"} {
 		add(2, "0 arguments; usage: ddiff "+command, command)
 	}

@@ -250,6 +250,29 @@ func TestMethodsDefaults(t *testing.T) {
 	}
 }
 
+// TestOneEntry: ddiff methods and ddiff tasks print the entry that their argument names, and no other.
+func TestOneEntry(t *testing.T) {
+	t.Parallel()
+	e := ddiff(t, "methods", "daps")
+	wantCode(t, e, 0)
+	if !strings.HasPrefix(e.stdout, "daps: ") || strings.Count(e.stdout, " steps by default") != 1 {
+		t.Errorf("methods daps: %v", e)
+	}
+	e = ddiff(t, "tasks", "denoise")
+	wantCode(t, e, 0)
+	if n := strings.Count(e.stdout, "denoise"); n != 5 || strings.Contains(e.stdout, "hdr") { // the task and four presets
+		t.Errorf("tasks denoise names it %d times: %v", n, e)
+	}
+	for _, command := range []string{"methods ddiff", "tasks hdr"} {
+		words := strings.Fields(command)
+		var entries []struct{ Name string }
+		must(t, json.Unmarshal([]byte(ddiff(t, append(words, "--json")...).stdout), &entries))
+		if len(entries) != 1 || entries[0].Name != words[1] {
+			t.Errorf("%s --json has the entries %v", command, entries)
+		}
+	}
+}
+
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	e := ddiff(t, "doctor")

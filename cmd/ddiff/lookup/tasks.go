@@ -15,7 +15,9 @@ import (
 
 	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
 	"ddiff/internal/cli/catalogue"
+	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
 )
@@ -23,16 +25,19 @@ import (
 func newTasksCommand(c shard.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "tasks", Short: "List the tasks and presets with their parameters", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runTasks(cmd.OutOrStdout(), c, asJSON) },
+		Use: "tasks [TASK]", Short: "List the tasks and presets with their parameters", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runTasks(cmd.OutOrStdout(), c, args, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
+func runTasks(out io.Writer, c shard.Catalogue, args []string, asJSON bool) error {
 	infos, total, err := catalogue.Tasks(c)
 	if err != nil {
+		return err
+	}
+	if infos, err = chosen("task", args, infos, func(t catalogue.Task) string { return t.Name }); err != nil {
 		return err
 	}
 	if asJSON {
@@ -55,7 +60,7 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 	fmt.Fprintln(w, strings.ToUpper(strings.Join(append([]string{"\npreset", "task", "steps"}, columns.Names()...), "\t")))
 	for _, name := range methods.Presets() {
 		rows := infos
-		if _, ok := first.Row(name, method.OtherTasks); ok {
+		if _, ok := first.Row(name, method.OtherTasks); ok && len(args) == 0 {
 			s, err := methods.Resolve(method.Request{Method: first.Name, Preset: name, Task: method.OtherTasks}, total)
 			if err != nil {
 				return err
@@ -79,9 +84,27 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 		}
 	}
 	fmt.Fprintf(w, "\nThe presets are those of %s; ddiff methods lists the other methods: %s.\n", first.Name, strings.Join(methods.Names()[1:], ", "))
-	fmt.Fprintf(w, "The task %s stands for those of operators from files. A value shown as - has no effect.\n", method.OtherTasks)
+	if len(args) == 0 {
+		fmt.Fprintf(w, "The task %s stands for those of operators from files.\n", method.OtherTasks)
+	}
+	fmt.Fprintln(w, "A value shown as - has no effect.")
 	fmt.Fprintln(w, "Lengths (size, std, margin) and gamma0 are for 256 pixels and scale with the image.")
 	return w.Flush()
+}
+
+// chosen returns the entry whose name is the argument, or all entries without an argument.
+func chosen[T any](kind string, args []string, all []T, name func(T) string) ([]T, error) {
+	if len(args) == 0 {
+		return all, nil
+	}
+	var names []string
+	for i, v := range all {
+		if name(v) == args[0] {
+			return all[i : i+1], nil
+		}
+		names = append(names, name(v))
+	}
+	return nil, cli.Usage(manifest.Unknown(kind, args[0], names))
 }
 
 func printJSON(out io.Writer, v any) error {
@@ -93,15 +116,20 @@ func printJSON(out io.Writer, v any) error {
 func newMethodsCommand(c shard.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "methods", Short: "List the methods with their parameters", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMethods(cmd.OutOrStdout(), c.Methods, asJSON) },
+		Use: "methods [METHOD]", Short: "List the methods with their parameters", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runMethods(cmd.OutOrStdout(), c.Methods, args, asJSON)
+		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the preset rows and curves")
 	return cmd
 }
 
-func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
-	infos := catalogue.Methods(methods)
+func runMethods(out io.Writer, methods method.Set, args []string, asJSON bool) error {
+	infos, err := chosen("method", args, catalogue.Methods(methods), func(m catalogue.Method) string { return m.Name })
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		return printJSON(out, infos)
 	}
