@@ -90,9 +90,12 @@ func (a *accounts) load(ctx context.Context, cfg *Config, month string) error {
 	prefix := accountFolder + month + "/"
 	for stored, err := range storage.Each(ctx, cfg.Store, prefix, func(ctx context.Context, key string) (stored account, err error) {
 		data, err := cfg.Store.Get(ctx, key)
-		if err == nil && json.Unmarshal(data, &stored) != nil || errors.Is(err, storage.ErrCorrupt) {
+		if err == nil && json.Unmarshal(data, &stored) != nil {
+			err = storage.ErrCorrupt
+		}
+		if errors.Is(err, storage.ErrCorrupt) {
 			cfg.Logger.Error("skipped what a campaign has used: the object is damaged", "key", key)
-			return account{}, nil
+			stored, err = account{}, nil
 		}
 		return stored, err
 	}) {
@@ -149,7 +152,7 @@ func (r *runner) compareCap(ctx context.Context) error {
 	sum := r.s.accounts.add(month, r.rec.Owner, accountOf(r.rec), r.s.cfg.Prices, r.outcomes.ledger.Uses())
 	text := fmt.Sprintf("the campaigns of %s cost %s of %s in %s", r.rec.Owner, amount(sum), amount(limit), month)
 	switch {
-	case sum >= limit && !(r.windows.complete && r.outcomes.ledger.Open() == 0):
+	case sum >= limit && (!r.windows.complete || r.outcomes.ledger.Open() > 0):
 		next := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC)
 		r.hold = limitReached + text + "; it goes on by itself on " + next.Format(time.DateOnly) + ", or after a higher coordinator --cap"
 	case sum >= softShare*limit:

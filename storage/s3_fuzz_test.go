@@ -87,7 +87,7 @@ func TestS3OtherStatus(t *testing.T) {
 	t.Parallel()
 	s, set := openHostile(t, false)
 	for _, status := range []int{201, 202, 203, 204, 205, 299} {
-		set(func(w http.ResponseWriter, r *http.Request) {
+		set(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(listing))
 		})

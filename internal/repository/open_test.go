@@ -52,6 +52,7 @@ var byPath = map[string]string{
 	"internal/cli/embedded/embedded.go emptyDir":      ownFolder,
 	"internal/cli/resultname/names.go Write":          theRoot,
 	"internal/cli/resultname/names.go readReported":   theRoot,
+	"internal/cli/pace.go Store":                      ownFolder,
 	"internal/cli/scratch.go MakeScratch":             ownFolder,
 	"internal/cli/scratch.go removeDamaged":           ownFolder,
 	"internal/cli/scratch.go lockScratch":             ownFolder,

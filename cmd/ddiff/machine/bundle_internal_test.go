@@ -42,7 +42,7 @@ func TestBundleWithoutSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it was read
+	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		t.Fatal(err)
