@@ -116,7 +116,7 @@ func wrongInputs() []error {
 	return []error{
 		queue.ErrBadName, install.ErrEP, install.ErrClient, storage.ErrBadKey, manifest.ErrEmptyFile, dataset.ErrAddress, dataset.ErrNotFound,
 		dataset.ErrTooLarge, dataset.ErrDenied, comparison.ErrNotComparable, result.ErrFilter, result.ErrScores, published.ErrPublished,
-		selection.ErrUnknownRule, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRecord,
+		selection.ErrUnknownRule, table.ErrColumn, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRecord,
 		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
 		prior.ErrForm, regular.ErrTooLarge, shard.ErrMoved, item.ErrNewer, board.ErrRefused, queue.ErrNoRecord,
 		api.ErrInvalid, api.ErrNotFound, api.ErrRefused, api.ErrNoToken, api.ErrDenied,

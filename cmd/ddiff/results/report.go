@@ -52,6 +52,7 @@ type reportOptions struct {
 	versions  []string
 	format    string
 	rule      selection.Rule
+	layout    table.Layout
 	out       string
 	published string
 }
@@ -67,6 +68,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 			"The page (html) is a directory of its own with the pictures that it shows. The statistical figures alone (figures)\n" +
 			"are SVG and PNG files for print, each with its data as CSV, and captions.md with their captions.",
 		Example: "  ddiff report out/demo\n" +
+			"  ddiff report out/methods --by-method --columns PSNR --format latex\n" +
 			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur \\\n      --where sigma=0.05 --format md\n" +
 			"  ddiff report out/paper/ablation \\\n      --published examples/paper/ablation.published.csv\n" +
 			"  ddiff report out/sweep --format figures --out paper/figures\n" +
@@ -80,6 +82,8 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
 	f.StringSliceVar(&o.versions, "metric-version", nil, "`id` of the version of a metric, such as psnr@1:png; repeatable (default the only one)")
 	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
+	f.StringSliceVar(&o.layout.Columns, "columns", nil, "numbers to show in a text, md or latex table, by their `headings` (default all, with --by-method PSNR,SSIM)")
+	f.BoolVar(&o.layout.Methods, "by-method", false, "a text, md or latex table with a line for each method, and columns for each task")
 	f.StringVar((*string)(&o.rule), "select", "", "`rule` that selects the run to report: "+cli.Words(manifest.Selections())+" (default first)")
 	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page or the figures (default standard output; report for html, figures for figures)")
 	f.StringVar(&o.published, "published", "", "CSV `file` with a publication's figures: also print ours, theirs and the difference")
@@ -92,6 +96,9 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	}
 	if o.format == formatParquet && o.out == "" {
 		return cli.Usage(errors.New("report: --format parquet is binary; give --out FILE"))
+	}
+	if tables := []string{formatText, formatMarkdown, formatLaTeX}; (o.layout.Methods || len(o.layout.Columns) > 0) && !slices.Contains(tables, o.format) {
+		return cli.Usage(fmt.Errorf("report: --columns and --by-method are for tables; give --format %s", strings.Join(tables, ", ")))
 	}
 	rule, err := selection.Parse(o.rule)
 	if err != nil {
@@ -158,7 +165,10 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		}[o.format]
 		summary.Planned += unfinished
 		summary = cli.Clean(summary)
-		if err := table.Write(w, summary, format); err != nil || theirs == nil {
+		switch err := o.layout.Write(w, summary, format); {
+		case errors.Is(err, table.ErrColumn):
+			return cli.Usage(fmt.Errorf("report: --columns: %w", err))
+		case err != nil || theirs == nil:
 			return err
 		}
 		fmt.Fprintln(w)

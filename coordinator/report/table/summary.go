@@ -69,14 +69,14 @@ type figureColumn struct {
 	merit func(mean float64) float64
 }
 
-func figureColumns(s aggregate.Summary) []figureColumn {
+func figureColumns(s aggregate.Summary, metrics metric.Set) []figureColumn {
 	decimals := func(n int) func(statistic.Estimate, string) string {
 		return func(e statistic.Estimate, missing string) string { return Mean(e, n, missing) }
 	}
 	half := func(e statistic.Estimate, missing string) string { return Half(e, 2, missing) }
 	gain := func(e statistic.Estimate, missing string) string { return SignedMean(e, 2, missing) }
 	out := []figureColumn{{"n", nil, func(*aggregate.Row) statistic.Estimate { return statistic.Estimate{} }, false, nil}}
-	for _, m := range shownMetrics(s) {
+	for _, m := range metrics {
 		c := figureColumn{m.Title, decimals(m.Decimals), func(r *aggregate.Row) statistic.Estimate { return r.Metrics[m.Name] }, true, nil}
 		if m.Better != "" {
 			c.merit = m.Merit
@@ -108,8 +108,10 @@ func shownMetrics(s aggregate.Summary) metric.Set {
 
 // Of returns one line per problem and approach; missing stands for an undefined figure. The first note states the units and what
 // all rows share.
-func Of(s aggregate.Summary, missing string) Table {
-	labels, figures := labelColumns(s.Varying), figureColumns(s)
+func Of(s aggregate.Summary, missing string) Table { return tableOf(s, shownMetrics(s), missing) }
+
+func tableOf(s aggregate.Summary, metrics metric.Set, missing string) Table {
+	labels, figures := labelColumns(s.Varying), figureColumns(s, metrics)
 	t := Table{Labels: len(labels), Notes: append([]string{sharedNote(s)}, notes(s)...)}
 	for _, c := range labels {
 		t.Head = append(t.Head, c.heading)
@@ -203,15 +205,12 @@ func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 //
 // It returns an error that wraps [ErrUnknownFormat], or the error of w.
 func Write(w io.Writer, s aggregate.Summary, format Format) error {
-	t := Of(s, format.Missing())
-	if format == FormatLaTeX {
-		t.typeset(s)
-	}
-	return t.Write(w, format, "table")
+	return Layout{}.Write(w, s, format)
 }
 
-// typeset adapts a summary's table to LaTeX: headings as symbols, the tasks' names for people, rules between compared tasks.
-func (t *Table) typeset(s aggregate.Summary) {
+// typeset adapts a summary's table to LaTeX: headings as symbols, the tasks' names for people, rules between compared tasks, unless each line
+// repeats its task.
+func (t *Table) typeset(s aggregate.Summary, repeats bool) {
 	for i, h := range t.Head {
 		switch h {
 		case "n":
@@ -228,6 +227,9 @@ func (t *Table) typeset(s aggregate.Summary) {
 	}
 	for i := range s.Rows {
 		t.Lines[i][0].Text = s.Rows[i].Label
+		if repeats {
+			continue
+		}
 		if i > 0 && s.Rows[i-1].Task == s.Rows[i].Task {
 			t.Lines[i][0].Text = ""
 		} else if i > 0 && len(s.Comparisons) > 0 {

@@ -192,6 +192,10 @@ func (t Table) latex() string {
 
 // latexNumber typesets signs and intervals in math mode and the oracle's asterisk as a superscript.
 func latexNumber(s string) string {
+	s, marks := unmarked(s)
+	if marks != "" {
+		return latexNumber(s) + escapeLaTeX(marks)
+	}
 	number, oracle := strings.CutSuffix(s, "*")
 	mean, half, interval := strings.Cut(number, " ±")
 	if interval {

@@ -1,0 +1,157 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/restore/metric"
+)
+
+// ErrColumn: a table has no such column.
+var ErrColumn = errors.New("unknown column")
+
+// Layout chooses what a table shows.
+type Layout struct {
+	// Columns are the headings of the numbers to show, in this order, in any case, of all metrics. Empty: those of [Of], or with Methods PSNR and SSIM.
+	Columns []string
+	// Methods gives each method a line and each problem columns, as papers have it. Otherwise each problem and method is a line.
+	Methods bool
+}
+
+// Write is [Write] with a layout. The error wraps [ErrColumn] if the table has no such column.
+func (l Layout) Write(w io.Writer, s aggregate.Summary, format Format) error {
+	metrics := shownMetrics(s)
+	for _, name := range slices.Sorted(maps.Keys(s.MetricIDs)) {
+		if _, shown := metrics.Find(name); !shown && len(l.Columns) > 0 {
+			metrics = append(metrics, metric.Describe(name))
+		}
+	}
+	t := tableOf(s, metrics, format.Missing())
+	picked, err := l.pick(t)
+	if err != nil {
+		return err
+	}
+	labels := slices.Clone(t.Head[:t.Labels])
+	if format == FormatLaTeX {
+		t.typeset(s, l.Methods)
+	}
+	if l.Methods {
+		t.turn(labels, picked, format.Missing())
+	} else if len(l.Columns) > 0 {
+		t.keep(picked)
+	}
+	return t.Write(w, format, "table")
+}
+
+// pick returns the indices of the chosen columns.
+func (l Layout) pick(t Table) (picked []int, err error) {
+	names := l.Columns
+	if len(names) == 0 && l.Methods {
+		names = []string{"PSNR", "SSIM"}
+	}
+	for _, name := range names {
+		k := slices.IndexFunc(t.Head[t.Labels:], func(h string) bool { return strings.EqualFold(h, name) })
+		if k < 0 {
+			return nil, fmt.Errorf("%w %q: want some of %s", ErrColumn, name, strings.Join(t.Head[t.Labels:], ", "))
+		}
+		picked = append(picked, t.Labels+k)
+	}
+	return picked, nil
+}
+
+// of returns some of the elements.
+func of[T any](all []T, picked []int) (out []T) {
+	for _, k := range picked {
+		out = append(out, all[k])
+	}
+	return out
+}
+
+// keep keeps the labels and the picked columns.
+func (t *Table) keep(picked []int) {
+	t.Head = append(t.Head[:t.Labels:t.Labels], of(t.Head, picked)...)
+	for i, line := range t.Lines {
+		t.Lines[i] = append(line[:t.Labels:t.Labels], of(line, picked)...)
+	}
+}
+
+// turn gives each approach a line, and each problem the picked columns; labels are the headings of the labels as [Of] has them.
+func (t *Table) turn(labels []string, picked []int, missing string) {
+	var problem, approach []int
+	for k, name := range labels {
+		if slices.Contains([]string{"task", "parameters", "sigma", "photons", "size"}, name) {
+			problem = append(problem, k)
+		} else {
+			approach = append(approach, k)
+		}
+	}
+	key := func(line []Cell, of []int) string {
+		var texts []string
+		for _, k := range of {
+			switch text, _ := unmarked(line[k].Text); {
+			case text == missing:
+			case labels[k] == "sigma" || labels[k] == "photons": // numbers
+				texts = append(texts, labels[k]+" "+text)
+			default:
+				texts = append(texts, text)
+			}
+		}
+		return strings.Join(texts, " ")
+	}
+	var problems, approaches []string
+	cells := map[[2]string][]Cell{}
+	firsts := map[string][]Cell{}
+	for _, line := range t.Lines {
+		p, a := key(line, problem), key(line, approach)
+		if !slices.Contains(problems, p) {
+			problems = append(problems, p)
+		}
+		if !slices.Contains(approaches, a) {
+			approaches, firsts[a] = append(approaches, a), line
+		}
+		figures := of(line, picked)
+		for _, k := range approach { // the marks are those of one problem
+			if _, mark := unmarked(line[k].Text); mark != "" {
+				figures[0].Text += mark
+			}
+		}
+		cells[[2]string{p, a}] = figures
+	}
+	head := of(t.Head, approach)
+	for _, p := range problems {
+		for _, k := range picked {
+			head = append(head, p+" "+t.Head[k])
+		}
+	}
+	var lines [][]Cell
+	for _, a := range approaches {
+		var line []Cell
+		for _, k := range approach {
+			text, _ := unmarked(firsts[a][k].Text)
+			line = append(line, Cell{Text: text})
+		}
+		for _, p := range problems {
+			figures, ok := cells[[2]string{p, a}]
+			for i := range picked {
+				if ok {
+					line = append(line, figures[i])
+				} else {
+					line = append(line, Cell{Text: missing})
+				}
+			}
+		}
+		lines = append(lines, line)
+	}
+	t.Labels, t.Head, t.Lines, t.Rules = len(approach), head, lines, nil
+}
+
+// unmarked divides a label into its text and its marks.
+func unmarked(text string) (plain, marks string) {
+	plain = strings.TrimSuffix(strings.TrimSuffix(text, fewer), Suspect)
+	return plain, text[len(plain):]
+}
