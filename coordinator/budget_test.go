@@ -127,6 +127,7 @@ func TestCapOfOwner(t *testing.T) {
 	lead := func() func() {
 		return tc.leadWith(func(c *coordinator.Config) {
 			c.Prices, c.Caps, c.Now = coordinator.Prices{"": 1}, caps, func() time.Time { return time.Now().Add(later) }
+			c.ArchiveAfter = 1000 * time.Hour // also 40 days later
 		})
 	}
 	run := func(name, owner string) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,10 +46,9 @@ func (c Caps) of(owner string) (limit float64, ok bool) {
 
 // accounts knows what the campaigns of each owner cost this month: those on the board, and those that have ended and were deleted since.
 type accounts struct {
-	mu     sync.Mutex
-	loaded bool
-	month  string
-	costs  map[string]map[string]float64 // by owner and accountOf
+	mu    sync.Mutex
+	month string                        // whose costs were loaded; empty: none
+	costs map[string]map[string]float64 // by owner and accountOf
 }
 
 // account is what a campaign has used in a month. The store has one for each that has ended with an owner.
@@ -70,19 +70,32 @@ func accountOf(c *manifest.Campaign) string {
 func (a *accounts) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.loaded, a.month = false, ""
+	a.month = ""
 }
 
-// load reads the accounts of the store and of the campaigns of the board, once in a term: they count before their runners have read their ledgers.
-func (a *accounts) load(ctx context.Context, cfg *Config, month string) error {
+// add notes what a campaign has used, and returns the present month and the cost of all campaigns of its owner in it.
+func (a *accounts) add(ctx context.Context, cfg *Config, c *manifest.Campaign, uses []manifest.Use) (month string, sum float64, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.loaded {
-		return nil
+	if month = manifest.MonthOf(cfg.Now()); a.month != month {
+		if err := a.load(ctx, cfg, month); err != nil {
+			return "", 0, fmt.Errorf("read what owners have used: %w", err)
+		}
 	}
+	a.set(month, c.Owner, accountOf(c), cfg.Prices, uses)
+	for _, cost := range a.costs[c.Owner] {
+		sum += cost
+	}
+	return month, sum, nil
+}
+
+// load reads the accounts of the store and of the campaigns of the board, once in a term and a month: they count before their runners have read
+// their ledgers. A clock that was ahead makes an earlier month the present one. The caller holds a.mu.
+func (a *accounts) load(ctx context.Context, cfg *Config, month string) error {
+	a.month, a.costs = "", map[string]map[string]float64{}
 	all, _, err := board.Campaigns(ctx, cfg.Board)
 	if err != nil {
-		return fmt.Errorf("read what owners have used: %w", err)
+		return err
 	}
 	for _, c := range all {
 		a.set(month, c.Campaign.Owner, accountOf(c.Campaign), cfg.Prices, c.Status.Uses)
@@ -100,19 +113,16 @@ func (a *accounts) load(ctx context.Context, cfg *Config, month string) error {
 		return stored, err
 	}) {
 		if err != nil {
-			return fmt.Errorf("read what owners have used: %w", err)
+			return err
 		}
 		a.set(month, stored.Owner, stored.Name, cfg.Prices, stored.Uses)
 	}
-	a.loaded = true
+	a.month = month
 	return nil
 }
 
-// set notes what a campaign has used. The caller holds a.mu.
+// set notes what a campaign has used in a month. The caller holds a.mu.
 func (a *accounts) set(month, owner, name string, p Prices, uses []manifest.Use) {
-	if a.month != month {
-		a.month, a.costs = month, map[string]map[string]float64{}
-	}
 	cost := 0.0
 	for _, u := range uses {
 		if price, _ := p.of(u.Pool); u.Month == month {
@@ -125,49 +135,46 @@ func (a *accounts) set(month, owner, name string, p Prices, uses []manifest.Use)
 	a.costs[owner][name] = max(cost, a.costs[owner][name])
 }
 
-// add notes what a campaign has used and returns the cost of all campaigns of its owner.
-func (a *accounts) add(month, owner, name string, p Prices, uses []manifest.Use) (sum float64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.set(month, owner, name, p, uses)
-	for _, cost := range a.costs[owner] {
-		sum += cost
-	}
-	return sum
-}
-
 // compareCap sets the reason why the campaign has to wait, and a warning before it; each is empty without one. A campaign without open items
-// need not wait.
+// need not wait. The reason keeps its sum while items in flight finish.
 func (r *runner) compareCap(ctx context.Context) error {
 	r.hold, r.holdNear = "", ""
 	limit, capped := r.s.cfg.Caps.of(r.rec.Owner)
 	if !capped || r.rec.Phase.Ended() {
 		return nil
 	}
-	now := r.s.cfg.Now().UTC()
-	month := manifest.MonthOf(now)
-	if err := r.s.accounts.load(ctx, &r.s.cfg, month); err != nil {
+	month, sum, err := r.s.accounts.add(ctx, &r.s.cfg, r.rec, r.outcomes.ledger.Uses())
+	if err != nil {
 		return err
 	}
-	sum := r.s.accounts.add(month, r.rec.Owner, accountOf(r.rec), r.s.cfg.Prices, r.outcomes.ledger.Uses())
-	text := fmt.Sprintf("the campaigns of %s cost %s of %s in %s", r.rec.Owner, amount(sum), amount(limit), month)
+	begin, rest := "the campaigns of "+r.rec.Owner+" cost ", fmt.Sprintf(" of %s in %s", amount(limit), month)
 	switch {
 	case sum >= limit && (!r.windows.complete || r.outcomes.ledger.Open() > 0):
-		next := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-		r.hold = limitReached + text + "; it goes on by itself on " + next.Format(time.DateOnly) + ", or after a higher coordinator --cap"
+		if r.hold = r.rec.Reason; strings.HasPrefix(r.hold, limitReached+begin) && strings.Contains(r.hold, rest) {
+			return nil
+		}
+		next, _ := time.Parse("2006-01-02", month+"-01")
+		r.hold = limitReached + begin + amount(sum) + rest + "; it goes on by itself on " + next.AddDate(0, 1, 0).Format(time.DateOnly) + ", or after a higher coordinator --cap"
 	case sum >= softShare*limit:
-		r.holdNear = text
+		r.holdNear = begin + amount(sum) + rest
 	}
 	return nil
 }
 
 // storeUses stores what a campaign that ends has used, for the cap of its owner.
 func (r *runner) storeUses(ctx context.Context) error {
-	if _, capped := r.s.cfg.Caps.of(r.rec.Owner); !capped || r.opening {
+	if _, capped := r.s.cfg.Caps.of(r.rec.Owner); !capped {
 		return nil
 	}
+	uses := r.outcomes.ledger.Uses()
+	if r.opening { // the ledger has not all of them yet
+		uses = r.status.last.Uses
+	}
+	if _, _, err := r.s.accounts.add(ctx, &r.s.cfg, r.rec, uses); err != nil {
+		return err
+	}
 	byMonth := map[string][]manifest.Use{}
-	for _, u := range r.outcomes.ledger.Uses() {
+	for _, u := range uses {
 		byMonth[u.Month] = append(byMonth[u.Month], u)
 	}
 	for month, uses := range byMonth {

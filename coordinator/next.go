@@ -50,7 +50,7 @@ func (s standing) wanted() action {
 			return actionPause
 		}
 	case s.hold != "":
-		if c.Phase != manifest.PhasePaused || !s.paused || c.Reason == "" {
+		if c.Phase != manifest.PhasePaused || !s.paused || c.Reason != s.hold {
 			return actionPause
 		}
 	case c.Phase == manifest.PhasePaused || s.paused:

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -100,12 +101,17 @@ func (r *record) applyOffered() {
 	}
 }
 
-// storeWanted stores what people want before the campaign acts on it: the store's copy of the record must survive the loss of the board.
+// storeWanted stores what people want before the campaign acts on it: the store's copy of the record must survive the loss of the board. A campaign
+// that waits below the cap of its owner, and that a person pauses, no longer goes on by itself: its reason goes.
 func (r *record) storeWanted(ctx context.Context) error {
 	if board.Recorded(r.rec) {
 		return nil
 	}
-	return r.save(ctx, func(*manifest.Campaign) {})
+	return r.save(ctx, func(c *manifest.Campaign) {
+		if c.Phase == manifest.PhasePaused && c.Wanted == manifest.WantPause && cmp.Or(c.Recorded, manifest.WantRun) == manifest.WantRun {
+			c.Reason = ""
+		}
+	})
 }
 
 // storeBudget stores the budget of an ended campaign, which may need a coordinator for nothing else.
