@@ -45,6 +45,25 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+func TestText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "",
+		"no address: a@b?c":              "no address: a@b?c",
+		"https://h/a b.png?sig=Z":        "https://h/a b.png",
+		"https://me:Z@h/a failed":        "https://h/a failed",
+		`Get "https://h/a?sig=Z": EOF`:   `Get "https://h/a": EOF`,
+		`Get "https://h/a b?sig=Z": EOF`: `Get "https://h/a b": EOF`,
+		"dial (nats://me:Z@h:4222), then\ttls://me:Z@h:4222":      "dial (nats://h:4222), then\ttls://h:4222",
+		"read {https://h/a?sig=Z,tar+https://me:Z@h/b?sig=Z} now": "read {https://h/a,tar+https://h/b now",
+		"path=s3://k:Z@b/a?region=x&secret_key=Z\nand":            "path=s3://b/a?region=x\nand",
+		"<https://h/a?t=Z>": "<https://h/a>",
+	} {
+		if got := redact.Text(text); got != want {
+			t.Errorf("Text(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	for text, want := range map[string]bool{
 		"https://me@h/a": true, "{https://h/b,https://me@h/a}": true, "s3://k:s@b": true, "tar+s3://k:s@b/a.tar#offset=0&size=1": true,

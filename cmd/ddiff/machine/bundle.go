@@ -54,17 +54,16 @@ func clean(name string, value any) any {
 		if name == "notify" {
 			return "(removed)"
 		}
-		words := strings.Split(v, " ") // an error may name an address
-		for i := range words {
-			words[i] = redact.Address(words[i])
-		}
-		return strings.Join(words, " ")
+		return redact.Text(v)
 	}
 	return value
 }
 
+// answerLimit is the time for the answers of a coordinator, which may hang.
+const answerLimit = 30 * time.Second
+
 // collect fills a bundle. Without a client it has this machine only.
-func collect(ctx context.Context, findings []finding, client *api.Client) *bundle {
+func collect(ctx context.Context, findings []finding, client *api.Client, limit time.Duration) *bundle {
 	b := &bundle{files: map[string][]byte{}}
 	b.add("version.json", map[string]any{
 		"version": cli.Version(), "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH, "cpus": runtime.NumCPU(), "time": time.Now().UTC(),
@@ -78,6 +77,8 @@ func collect(ctx context.Context, findings []finding, client *api.Client) *bundl
 	slices.Sort(names)
 	b.add("environment.json", names, nil)
 	if client != nil {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
 		campaigns, err := client.Campaigns(ctx, false)
 		b.add("campaigns.json", campaigns, err)
 		workers, err := client.Workers(ctx)

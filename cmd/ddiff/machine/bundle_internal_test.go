@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/api"
 )
@@ -27,7 +28,8 @@ func TestBundleWithoutSecrets(t *testing.T) {
 			return
 		}
 		_, _ = io.WriteString(w, `{"campaigns": [{"campaign": {"id": "night-5f0c11d2", "spec": {"notify": "https://hooks.example.org/`+secret+`",
-			"dataset": {"path": "https://ann:`+secret+`@host/a.csv?sig=`+secret+`"}}}, "status": {"problem": "read https://host/a?token=`+secret+` failed"}}]}`)
+			"dataset": {"path": "https://ann:`+secret+`@host/a.csv?sig=`+secret+`"}}}, "status": {"problem": "read https://host/a?token=`+secret+` failed",
+			"warning": "Get \"https://host/b?token=`+secret+`\": EOF"}}]}`)
 	}))
 	defer cluster.Close()
 	client, err := api.NewClient(api.ClientConfig{URL: cluster.URL, Token: secret})
@@ -35,7 +37,7 @@ func TestBundleWithoutSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "bundle.tar.gz")
-	if err := collect(t.Context(), []finding{missing("onnxruntime", "not found", "make runtime")}, client).write(path); err != nil {
+	if err := collect(t.Context(), []finding{missing("onnxruntime", "not found", "make runtime")}, client, answerLimit).write(path); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(path)
@@ -70,7 +72,33 @@ func TestBundleWithoutSecrets(t *testing.T) {
 	if strings.Contains(all, secret) {
 		t.Errorf("a secret is in the bundle:\n%s", all)
 	}
-	if err := collect(t.Context(), nil, nil).write(path); err == nil || !strings.Contains(err.Error(), "exists; give another name") {
+	if err := collect(t.Context(), nil, nil, answerLimit).write(path); err == nil || !strings.Contains(err.Error(), "exists; give another name") {
 		t.Errorf("another bundle of that name: %v", err)
+	}
+}
+
+// A coordinator that hangs does not prevent a bundle, whose name may not be that of a link.
+func TestBundleOfHungServer(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-end }))
+	defer hung.Close()
+	defer close(end)
+	client, err := api.NewClient(api.ClientConfig{URL: hung.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := collect(t.Context(), nil, client, time.Millisecond)
+	for _, name := range []string{"campaigns.json", "workers.json"} {
+		if !strings.Contains(string(b.files[name]), `"error"`) {
+			t.Errorf("%s: %s", name, b.files[name])
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "elsewhere"), link); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.write(link); err == nil || !strings.Contains(err.Error(), "exists; give another name") {
+		t.Errorf("a link: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func newDoctorCommand() *cobra.Command {
 				}
 			}
 			findings, _ := runtimeFindings(cmd.Context(), library) // what is missing is in the bundle
-			return collect(cmd.Context(), findings, client).write(file)
+			return collect(cmd.Context(), findings, client, answerLimit).write(file)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
