@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -39,5 +40,8 @@ func TestDeadline(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "has passed"); n != 1 {
 		t.Errorf("the log has %d lines:\n%s", n, log)
+	}
+	if err := r.reject(t.Context(), "a test"); !errors.Is(err, errEnded) || r.rec.Share() != 1 {
+		t.Errorf("share %d at the end, %v", r.rec.Share(), err)
 	}
 }

@@ -277,7 +277,7 @@ func (r *runner) enterEnd(
 	last := r.status.last
 	err := r.saveIf(ctx, condition, func(c *manifest.Campaign) {
 		change(c)
-		c.Finished, c.Ends, c.Last = r.s.cfg.Now().UTC(), c.Ends+1, &last
+		c.Finished, c.Ends, c.Last, c.Urgent = r.s.cfg.Now().UTC(), c.Ends+1, &last, false
 	})
 	switch {
 	case err != nil:
