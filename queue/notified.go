@@ -10,6 +10,7 @@ import (
 // stream's subject counts too. Messages may be lost, as during an outage: the caller must also look from time to time.
 func Notified(nc *Conn, subject string) (events <-chan struct{}, stop func(), err error) {
 	out := make(chan struct{}, 1)
+	last := nc.LastError()
 	sub, err := nc.Subscribe(subject, func(*nats.Msg) {
 		select {
 		case out <- struct{}{}:
@@ -17,10 +18,13 @@ func Notified(nc *Conn, subject string) (events <-chan struct{}, stop func(), er
 		}
 	})
 	if err == nil {
-		err = nc.Flush() // the server has the subscription
+		err = nc.Flush() // the server has the subscription, or has refused it
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("subscribe to %s: %w", subject, serverError(err))
+	}
+	if err := (&link{nc: nc}).denied(last); err != nil {
+		return nil, nil, fmt.Errorf("subscribe to %s: %w", subject, err)
 	}
 	return out, func() { _ = sub.Unsubscribe() }, nil // it fails only on a closed connection
 }

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -34,5 +35,8 @@ func TestNotified(t *testing.T) {
 	stop()
 	if _, _, err := queue.Notified(nc, "two words"); err == nil {
 		t.Error("a subject with a space is accepted")
+	}
+	if _, _, err := queue.Notified(connect(t, serveRoles(t), "command"), "bucket.photos"); !errors.Is(err, queue.ErrAccess) {
+		t.Errorf("a subject without the permission: %v", err)
 	}
 }
