@@ -87,6 +87,7 @@ func TestGCUsage(t *testing.T) {
 		"is no amount, or repeats one": {"coordinator", "--store", t.TempDir(), "--price", "1/h,2"},
 		"is no name of a pool":         {"coordinator", "--store", t.TempDir(), "--price", "A 100=2"},
 		"--cap: a cap has no owner":    {"coordinator", "--store", t.TempDir(), "--price", "1", "--cap", "20"},
+		"a cap is a cost in a month":   {"coordinator", "--store", t.TempDir(), "--price", "1", "--cap", "ann=20/h"},
 		"a cap of cost needs prices":   {"coordinator", "--store", t.TempDir(), "--cap", "ann=20"},
 	} {
 		e := ddiff(t, args...)

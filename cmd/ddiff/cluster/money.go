@@ -15,6 +15,11 @@ func (o coordinatorOptions) money() (prices coordinator.Prices, caps coordinator
 	if err == nil {
 		err = usageOf("--price", prices.Validate())
 	}
+	for _, text := range o.caps { // of a month
+		if err == nil && strings.HasSuffix(text, "/h") {
+			err = cli.Usage(fmt.Errorf("--cap: %q has a price's /h; a cap is a cost in a month: give OWNER=COST", text))
+		}
+	}
 	if err == nil {
 		caps, err = amounts(o.caps, "--cap", "OWNER=COST or *=COST")
 	}
