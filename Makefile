@@ -130,7 +130,7 @@ api-test: build ## Test the HTTP API: every route by every role, 100,000 items, 
 			END { print last; exit failed || !passed || last !~ / failures=0$$/ }'
 
 .PHONY: operate-test
-operate-test: test-packages build runtime ## Operate clusters of real processes: TLS, proxies, IPv6, broken collectors, a hung store, the runbook, disasters (15 minutes; OPERATE=TLS those with it in their name)
+operate-test: test-packages build runtime ## Operate clusters of real processes: TLS, proxies, IPv6, broken collectors, a hung store, the runbook, a day's work, disasters (15 minutes; OPERATE=TLS those with it in their name)
 	@DDIFF_OPERATE=1 go -C internal/testbed test -count=1 -timeout 60m -v -run '^Test(Operate|Disaster).*$(OPERATE)' . | \
 		awk '/^ *--- / || /FAIL/ || /^ *[a-z_]+_test.go:[0-9]+: / { print; fflush() } /^    --- / || /^--- .*TestDisaster/ { n++ } /^    --- PASS/ || /^--- PASS: TestDisaster/ { passed++ } \
 			/^--- FAIL/ { failed = 1 } END { print "steps=" n+0 " passed=" passed+0; exit failed || n == 0 || n != passed }'
