@@ -24,7 +24,7 @@ export function useVerb(id, done) {
 export function Actions({ campaign, done }) {
   const [run, busy, error] = useVerb(campaign.id, done);
   const ask = useRef(null);
-  const paused = campaign.wanted === "pause" || campaign.phase === "paused" || campaign.phase === "rejected";
+  const paused = campaign.wanted === "pause" || campaign.phase === "rejected"; // one that waits below a cap can be paused, and Resume does nothing
   const over = ended(campaign.phase) && campaign.phase !== "rejected";
   if (campaign.phase === "finished") return null;
   const cancel = (now) => {
