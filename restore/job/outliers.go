@@ -30,6 +30,8 @@ const (
 	// fewestSure and sureShare are those of samples of a mosaic that are far from their neighbours both of their colour and of all: photographs had 2 at most.
 	fewestSure = 6
 	sureShare  = 1e-3
+	// medianNoise is the deviation of a sample from the median of its neighbours, in deviations of noise.
+	medianNoise = 1.1
 	// normalMedian is the median of the absolute value of a normal deviate.
 	normalMedian = 0.6745
 	// sampled is the distance of samples from which the deviation is estimated.
@@ -42,9 +44,7 @@ const (
 func (j *Job) outliers() []bool {
 	bad := make([]bool, j.pixels())
 	found := j.samples(plane.isolated)
-	switch j.Op.Task {
-	case operator.GaussianDeblur, operator.MotionDeblur, operator.NonlinearDeblur:
-	default:
+	if !j.deblurs() {
 		many, pixels, only := j.stuck(found)
 		if !many && !pixels {
 			return bad
@@ -58,6 +58,11 @@ func (j *Job) outliers() []bool {
 		bad[i%len(bad)] = true
 	}
 	return bad
+}
+
+// deblurs reports whether the picture is blurred.
+func (j *Job) deblurs() bool {
+	return j.Op.Task == operator.GaussianDeblur || j.Op.Task == operator.MotionDeblur || j.Op.Task == operator.NonlinearDeblur
 }
 
 // stuck reports whether many samples of a sharp picture are dead or hot, whether pixels are so in all channels, and whether only these are, by the isolated samples. A picture has few
@@ -81,7 +86,7 @@ func (j *Job) stuck(isolated []int) (many, pixels, only bool) {
 	}
 	near, seen := map[int]bool{}, map[int]bool{}
 	if j.Op.Task == operator.Demosaic { // a detail of the scene has neighbours in the other colours
-		for _, i := range (plane{v: j.Problem.Y, height: j.Op.Measurement[1], width: j.Op.Measurement[2]}).peaks() {
+		for _, i := range (plane{v: j.Problem.Y, least: leastFar, height: j.Op.Measurement[1], width: j.Op.Measurement[2]}).peaks() {
 			near[i] = true
 		}
 	}
@@ -134,7 +139,8 @@ func (j *Job) wholeAtEnd(i int) bool {
 // plane is a part of a picture whose samples have neighbours of their kind: a channel, or in a mosaic the samples of one place in the squares of 2×2 pixels.
 type plane struct {
 	v             []float32
-	at            []int // the places of v in y
+	least         float32 // a lower bound of the distance of an isolated sample
+	at            []int   // the places of v in y
 	height, width int
 }
 
@@ -147,9 +153,13 @@ func (j *Job) planes() (out []plane) {
 	if j.Op.Task == operator.Demosaic {
 		step = 2
 	}
+	least := leastFar
+	if !j.deblurs() { // of all samples, with the noise of white alone, less than one is expected as far
+		least = max(least, medianNoise*math.Sqrt(2*j.noise().Variance([]float32{1}))*math.Erfinv(1-1/float64(len(j.Problem.Y))))
+	}
 	for first := 0; first < len(j.Problem.Y); first += height * width {
 		for part := range step * step {
-			p := plane{height: height / step, width: width / step}
+			p := plane{height: height / step, width: width / step, least: float32(least)}
 			for y := part / step; y < height; y += step {
 				for x := part % step; x < width; x += step {
 					at := first + y*width + x
@@ -228,7 +238,7 @@ func (p plane) isolated() (found []int) {
 		}
 	}
 	slices.Sort(deviations)
-	limit := float32(max(leastFar, farthest*deviations[len(deviations)/2]/normalMedian))
+	limit := max(p.least, float32(farthest*deviations[len(deviations)/2]/normalMedian))
 	for at, v := range p.v {
 		if !p.usual(at, limit) && far(v, p.neighbours(buffer[:0], at, bad), limit) {
 			found = append(found, at)
@@ -261,7 +271,7 @@ func (p plane) isolated() (found []int) {
 func (p plane) peaks() (found []int) {
 	none, buffer := make([]bool, len(p.v)), [8]float32{}
 	for at, v := range p.v {
-		if end(v) != 0 && !p.usual(at, leastFar) && far(v, p.neighbours(buffer[:0], at, none), leastFar) {
+		if end(v) != 0 && !p.usual(at, p.least) && far(v, p.neighbours(buffer[:0], at, none), p.least) {
 			found = append(found, at)
 		}
 	}

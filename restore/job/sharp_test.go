@@ -12,7 +12,7 @@ import (
 	"ddiff/restore/raster"
 )
 
-// TestSharp: in sharp photographs no pixel is taken for a dead one, also not where much of a scene by day is beyond white.
+// TestSharp: in sharp photographs no pixel is taken for a dead one, also not with noise that reaches black and white, nor where much of a scene by day is beyond white.
 func TestSharp(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"images", "unseen"} {
@@ -27,7 +27,7 @@ func TestSharp(t *testing.T) {
 			must(t, err)
 			for _, side := range []int{32, 64, 128} {
 				for _, exposure := range []float32{1, 1.4} {
-					for _, sigma := range []float64{0.02, 0.05, 0.08} {
+					for _, sigma := range []float64{0.02, 0.05, 0.08, 0.094, 0.2} {
 						img, err := raster.Fit(whole, "center_crop", side, 1)
 						must(t, err)
 						e := make([]float32, len(img.Pix))
@@ -39,7 +39,7 @@ func TestSharp(t *testing.T) {
 							continue // stars and lamps are white alone
 						}
 						for _, task := range []string{operator.Denoise, operator.Demosaic} {
-							if found := found(t, img, task); found > 0 {
+							if found := found(t, img, task, sigma); found > 0 {
 								t.Errorf("%s at %d, exposure %g, noise %g, %s: %d pixels", filepath.Base(file), side, exposure, sigma, task, found)
 							}
 						}
@@ -51,12 +51,12 @@ func TestSharp(t *testing.T) {
 }
 
 // found is the number of pixels of the measurement of a picture, with a task, that count as dead.
-func found(t *testing.T, img *raster.Image, task string) (n int) {
+func found(t *testing.T, img *raster.Image, task string, sigma float64) (n int) {
 	t.Helper()
 	side := img.Width
 	op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: side, Width: side})
 	must(t, err)
-	j := &Job{Op: op, Item: item.Item{Task: task}}
+	j := &Job{Op: op, Item: item.Item{Task: task, Sigma: sigma}}
 	for i := range op.MeasurementSize() {
 		from := i
 		if task == operator.Demosaic {
