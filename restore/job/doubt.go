@@ -75,6 +75,9 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 		if d := j.doubtWidth(); d != nil {
 			return d
 		}
+		if d := j.doubtKernel(); d != nil {
+			return d
+		}
 	}
 	least := smallestMisfit
 	if last != nil && !last.Raised && last.Std == 0 {

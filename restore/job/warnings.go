@@ -11,7 +11,6 @@ import (
 	"ddiff/restore/noiselevel"
 	"ddiff/restore/operator"
 	"ddiff/restore/operator/drawfile"
-	"ddiff/restore/raster"
 )
 
 // The bounds of warnings. docs/restore.md states them, and their rate on the demo.
@@ -313,17 +312,16 @@ func (j *Job) warnDraw(name string, f *drawfile.File) {
 	}
 }
 
-// warnTurned doubts the orientation of the kernel of a stored picture.
+// warnTurned says that a stored picture's kernel is turned, or that the picture does not tell.
 func (j *Job) warnTurned() *item.Warning {
-	dims := j.Op.Measurement
-	if j.Item.Measurement == nil || j.Item.Kernel == nil || !j.Op.Linear || len(dims) != 3 || j.draw == nil {
+	found, least := j.turned()
+	switch {
+	case found < -least:
 		return nil
+	case found >= least && !j.lossy:
+		return &item.Warning{Code: item.WarnKernel, Text: isTurned}
 	}
-	y := &raster.Image{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y}
-	if drawfile.Turned(y, j.draw, j.noise().Level()) <= drawfile.TurnedRatio {
-		return nil
-	}
-	return &item.Warning{Code: item.WarnKernel, Text: "the kernel turned by 180° suits the picture better: a convolution, as of SciPy or DeepInverse, needs the turned kernel here, numpy.rot90(k, 2); try it"}
+	return &item.Warning{Code: item.WarnKernel, Text: "the picture does not tell whether the kernel is turned by 180°: if the result has echoes, try " + turnedKernel}
 }
 
 // warnMask doubts a mask of a stored picture that loses more pixels than it leaves.

@@ -172,15 +172,20 @@ func (f *File) square() {
 func (f *File) noteCentre() {
 	f.noteEven()
 	d := f.Draw
-	var right, below, sum float64
+	if right, below := centre(d); math.Hypot(right, below) >= max(offCentre, offCentreShare*float64(d.Dims[0])) {
+		f.note("the mean of its light lies %s its centre: the restored picture may be shifted by as much", away(right, below))
+	}
+}
+
+// centre returns where the mean of a kernel's light lies from its centre; NaN without light.
+func centre(d *operator.Draw) (right, below float64) {
+	sum := 0.0
 	for i, v := range d.Data {
 		right += float64(v) * float64(i%d.Dims[1]-d.Dims[1]/2)
 		below += float64(v) * float64(i/d.Dims[1]-d.Dims[0]/2)
 		sum += float64(v)
 	}
-	if right, below = right/sum, below/sum; sum > 0 && math.Hypot(right, below) >= max(offCentre, offCentreShare*float64(d.Dims[0])) {
-		f.note("the mean of its light lies %s its centre: the restored picture may be shifted by as much", away(right, below))
-	}
+	return right / sum, below / sum
 }
 
 // noteEven says that a kernel of even sides, whose two halves are alike, was given odd ones by zeros at the left and above.

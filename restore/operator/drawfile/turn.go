@@ -2,6 +2,7 @@ package drawfile
 
 import (
 	"math"
+	"math/cmplx"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
@@ -9,64 +10,135 @@ import (
 	"ddiff/restore/raster"
 )
 
-// TurnedRatio is the ratio of [Turned] above which a kernel is probably turned: of 108 right kernels on 18 pictures with noise of 0.01 and 0.05 none reached it, and of
-// 108 turned ones 66 did.
-const TurnedRatio = 1.03
+// LeastTurned is the value of [Turned] from which a kernel is turned, and minus that of one which is not. Between them the picture does not tell. Little noise tells more, and a
+// turned kernel costs more there.
+func LeastTurned(sigma float64) float64 {
+	const little = 0.03
+	if sigma < little {
+		return 0.6
+	}
+	return 1.5
+}
 
 const (
-	// mostTested is the largest side of the part of a picture on which orientations are compared.
+	// mostTested is the largest side of the part of a picture on which kernels are compared.
 	mostTested = 512
-	// leastNoise is the least noise-to-signal ratio of the comparison.
-	leastNoise = 1e-3
+	// leastNoise is the least deviation of the noise of the comparison.
+	leastNoise = 5e-3
+	// turnedParts is the number of parts of the picture along an axis, in each of which orientations are compared, hardlyTurned the mean difference that counts as an error.
+	turnedParts  = 4
+	hardlyTurned = 3e-3
+	// hardlyOdd is the share of a kernel's energy that is not the same after a turn, up to which it has no orientation.
+	hardlyOdd = 2.5e-3
+	// flat is the difference of neighbouring pixels, in parts of the mean one, below which a picture is flat.
+	flat = 0.3
 )
 
-// Turned compares a kernel with the kernel turned by 180° on a picture that it blurred: many programs convolve, with the turned one. It returns how much
-// larger the sum of the square roots of the differences of neighbouring pixels is after a Wiener deconvolution with the kernel than after one with the
-// turned kernel. Both have the same sum of squares, and the wrong one has echoes, which fill what is flat in a photograph: a ratio above [TurnedRatio]
-// speaks for the turned one. sigma is the noise in units of the picture's [−1, 1]. It
-// returns 1 for a kernel without an orientation, and for pictures that are too small.
+// Turned compares a kernel with the kernel turned by 180° on a picture that it blurred: many programs convolve, with the turned one. A Wiener deconvolution with either has
+// the same power spectrum, and the wrong one has echoes, which fill what is flat in a photograph. It returns the mean difference over 16 parts of the picture of how much is not
+// flat, in its standard errors: positive if the turned kernel suits the picture better. sigma is the noise in units of the picture's [−1, 1]. It
+// returns −∞ for a kernel without an orientation, and 0 for pictures that are too small.
 func Turned(y *raster.Image, kernel *operator.Draw, sigma float64) float64 {
 	if len(kernel.Dims) != 2 || kernel.Dims[0] != kernel.Dims[1] {
-		return 1
+		return math.Inf(-1)
 	}
 	k := kernel.Dims[0]
 	h, w := min(y.Height, mostTested), min(y.Width, mostTested)
 	margin := k
-	if h < 4*margin || w < 4*margin || symmetric(kernel) {
-		return 1
+	if h < 4*margin || w < 4*margin {
+		return 0
 	}
-	picture, filter := make([]complex128, h*w), make([]complex128, h*w)
-	top, left := (y.Height-h)/2, (y.Width-w)/2
-	mean := 0.0
-	for i := range picture {
-		v := 0.0
-		for c := range y.Channels {
-			v += float64(y.Plane(c)[(top+i/w)*y.Width+left+i%w]) / float64(y.Channels)
-		}
-		picture[i] = complex(v, 0)
-		mean += v / float64(h*w)
+	picture := brightness(y, h, w)
+	mean, energy := 0.0, 0.0
+	for _, v := range picture {
+		mean += real(v) / float64(h*w)
 	}
-	energy := 0.0
 	for i, v := range picture {
 		d := real(v) - mean
-		energy += d * d / float64(h*w)
+		energy += d * d
 		picture[i] = complex(d*taper(i/w, h, margin)*taper(i%w, w, margin), 0)
 	}
-	for i, v := range kernel.Data {
-		filter[(i/k-k/2+h)%h*w+(i%k-k/2+w)%w] += complex(float64(v), 0)
+	filter := spectrum(kernel, h, w)
+	odd, whole := 0.0, 0.0
+	right, below := centre(kernel) // about which the kernel is turned, so that the pictures lie on each other
+	for i, f := range filter {
+		f *= cmplx.Rect(1, 2*math.Pi*(right*signed(i%w, w)+below*signed(i/w, h)))
+		filter[i] = f
+		odd += imag(f) * imag(f)
+		whole += real(f)*real(f) + imag(f)*imag(f)
+	}
+	if odd <= hardlyOdd*whole {
+		return math.Inf(-1)
 	}
 	transform(picture, h, w, false)
-	transform(filter, h, w, false)
-	ratio := max(leastNoise, sigma*sigma/max(energy, 1e-12))
+	falls := 0.0 // the sum of a power spectrum that falls with the square of the frequency, as those of photographs do
+	for i := range filter {
+		falls += 1 / max(frequency2(i, h, w), 1/float64(h*w))
+	}
+	ratio := max(sigma, leastNoise) * max(sigma, leastNoise) / float64(y.Channels) * falls / max(energy, 1e-12)
 	given, turned := make([]complex128, h*w), make([]complex128, h*w)
 	for i, f := range filter { // y correlates: its spectrum is that of the image times the conjugate
-		size := real(f)*real(f) + imag(f)*imag(f) + ratio
+		size := real(f)*real(f) + imag(f)*imag(f) + ratio*frequency2(i, h, w) + 1e-12
 		given[i] = picture[i] * f / complex(size, 0)
 		turned[i] = picture[i] * complex(real(f), -imag(f)) / complex(size, 0)
 	}
 	transform(given, h, w, true)
 	transform(turned, h, w, true)
-	return variation(given, h, w, margin) / variation(turned, h, w, margin)
+	unit := 0.0
+	for i := range given[:len(given)-1] {
+		unit += flat * (math.Abs(real(given[i+1]-given[i])) + math.Abs(real(turned[i+1]-turned[i]))) / 2 / float64(h*w)
+	}
+	var total, sum, squares float64
+	const n = turnedParts * turnedParts
+	at := func(part, side int) int { return margin + part*(side-2*margin)/turnedParts }
+	for y := range turnedParts {
+		for x := range turnedParts {
+			a, b := variation(given, unit, w, at(y, h), at(x, w), at(y+1, h), at(x+1, w)), variation(turned, unit, w, at(y, h), at(x, w), at(y+1, h), at(x+1, w))
+			total += (a + b) / 2
+			sum += a - b
+			squares += (a - b) * (a - b)
+		}
+	}
+	deviation := math.Sqrt(max(0, squares-sum*sum/n) / (n - 1))
+	return sum / n / (deviation/math.Sqrt(n) + hardlyTurned*total/n)
+}
+
+// brightness is the mean of the channels in the middle of a picture.
+func brightness(y *raster.Image, h, w int) []complex128 {
+	out := make([]complex128, h*w)
+	top, left := (y.Height-h)/2, (y.Width-w)/2
+	for i := range out {
+		v := 0.0
+		for c := range y.Channels {
+			v += float64(y.Plane(c)[(top+i/w)*y.Width+left+i%w]) / float64(y.Channels)
+		}
+		out[i] = complex(v, 0)
+	}
+	return out
+}
+
+// spectrum is the transform of a square kernel about its centre.
+func spectrum(kernel *operator.Draw, h, w int) []complex128 {
+	k, out := kernel.Dims[0], make([]complex128, h*w)
+	for i, v := range kernel.Data {
+		out[(i/k-k/2+h)%h*w+(i%k-k/2+w)%w] += complex(float64(v), 0)
+	}
+	transform(out, h, w, false)
+	return out
+}
+
+// frequency2 is the square of the frequency of an entry of a transform, in cycles per pixel.
+func frequency2(i, h, w int) float64 {
+	y, x := signed(i/w, h), signed(i%w, w)
+	return y*y + x*x
+}
+
+// signed is the frequency of entry i of n.
+func signed(i, n int) float64 {
+	if 2*i >= n {
+		i -= n
+	}
+	return float64(i) / float64(n)
 }
 
 // symmetric reports whether a kernel has no orientation.
@@ -89,12 +161,13 @@ func taper(i, n, margin int) float64 {
 	return 0.5 - 0.5*math.Cos(math.Pi*(float64(d)+0.5)/float64(margin))
 }
 
-// variation is the sum of the square roots of differences of neighbours inside the margin.
-func variation(v []complex128, h, w, margin int) (sum float64) {
-	for y := margin; y < h-margin; y++ {
-		for x := margin; x < w-margin; x++ {
+// variation is the sum of log(1 + d²) of the differences d of neighbours in a unit, in a part of values of width w.
+func variation(v []complex128, unit float64, w, top, left, bottom, right int) (sum float64) {
+	for y := top; y < bottom; y++ {
+		for x := left; x < right; x++ {
 			i := y*w + x
-			sum += math.Sqrt(math.Abs(real(v[i+1])-real(v[i]))) + math.Sqrt(math.Abs(real(v[i+w])-real(v[i])))
+			across, down := real(v[i+1]-v[i])/unit, real(v[i+w]-v[i])/unit
+			sum += math.Log((1 + across*across) * (1 + down*down))
 		}
 	}
 	return sum

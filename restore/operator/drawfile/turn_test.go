@@ -71,38 +71,80 @@ func blur(r *rand.Rand, img *raster.Image, d *operator.Draw, sigma float64) *ras
 	return out
 }
 
-// TestTurned: on photographs the right orientation of a kernel is told from the turned one.
+// TestTurned: on photographs the right orientation of a kernel is told from the turned one, and the right length from twice as much.
 func TestTurned(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("../../../examples/*/*.png") // with pages of text
 	must(t, err)
 	r := rand.New(rand.NewPCG(1, 2))
-	noticed, all := 0, 0
+	var all, noticed, told, long int
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		must(t, err)
 		img, err := raster.Decode(data)
 		must(t, err)
-		img, err = raster.Fit(img, raster.CenterCrop, 128, 8)
+		img, err = raster.Fit(img, raster.CenterCrop, 96, 8)
 		must(t, err)
 		for _, sigma := range []float64{0.01, 0.05} {
-			for _, k := range []int{9, 21} {
+			for _, k := range []int{7, 11} {
 				d := path(r, k)
 				y := blur(r, img, d, sigma)
-				ratio, other := drawfile.Turned(y, d, sigma), drawfile.Turned(y, turned(d), sigma)
-				if all++; ratio > drawfile.TurnedRatio {
-					t.Errorf("%s, noise %g: the ratio of a right kernel of %d pixels is %.3f", filepath.Base(name), sigma, k, ratio)
+				right, wrong := drawfile.Turned(y, d, sigma), drawfile.Turned(y, turned(d), sigma)
+				least := drawfile.LeastTurned(sigma)
+				if all++; right >= least {
+					t.Errorf("%s, noise %g: a right kernel of %d pixels is turned by %.2f", filepath.Base(name), sigma, k, right)
 				}
-				if other > drawfile.TurnedRatio {
+				if right <= -least {
+					told++
+				}
+				if wrong >= least {
 					noticed++
 				}
-				if math.Abs(ratio*other-1) > 1e-6 && ratio != 1 {
-					t.Errorf("the ratios %v and %v of a kernel and of the turned one are not reciprocal", ratio, other)
+				if even := drawfile.Turned(y, box(4, 5), sigma); !math.IsInf(even, -1) {
+					t.Errorf("a box has an orientation: %v", even)
+				}
+				if math.Abs(right+wrong) > 1e-6 {
+					t.Errorf("%v and %v of a kernel and of the turned one are not opposite", right, wrong)
+				}
+				if v := drawfile.Long(y, d); v >= drawfile.LeastLong {
+					t.Errorf("%s, noise %g: a right kernel of %d pixels is too long by %.2f", filepath.Base(name), sigma, k, v)
+				}
+				if drawfile.Long(y, doubled(d)) >= drawfile.LeastLong {
+					long++
 				}
 			}
 		}
 	}
-	if t.Logf("%d of %d turned kernels were noticed", noticed, all); 2*noticed < all {
-		t.Errorf("%d of %d turned kernels were noticed, want half of them", noticed, all)
+	if t.Logf("kernels=%d turned_noticed=%d told=%d long_noticed=%d", all, noticed, told, long); noticed*4 < all*3 || told*4 < all*3 || long*10 < all*9 {
+		t.Error("fewer were noticed than three quarters of the turned ones, or nine tenths of the long ones")
 	}
+}
+
+// box is an even kernel in a frame of odd sides.
+func box(n, side int) *operator.Draw {
+	d := &operator.Draw{Name: drawfile.Kernel, Dims: []int{side, side}, Data: make([]float32, side*side)}
+	for i := range n * n {
+		d.Data[i/n*side+i%n] = 1 / float32(n*n)
+	}
+	return d
+}
+
+// doubled is a kernel of twice the length.
+func doubled(d *operator.Draw) *operator.Draw {
+	k := d.Dims[0]
+	out := &operator.Draw{Name: d.Name, Dims: []int{2*k - 1, 2*k - 1}, Data: make([]float32, (2*k-1)*(2*k-1))}
+	sum := float32(0)
+	for i := range out.Data { // interpolated
+		y, x := i/(2*k-1), i%(2*k-1)
+		for a := y / 2; a <= (y+1)/2; a++ {
+			for b := x / 2; b <= (x+1)/2; b++ {
+				out.Data[i] += d.Data[a*k+b] / float32((1+y%2)*(1+x%2))
+			}
+		}
+		sum += out.Data[i]
+	}
+	for i := range out.Data {
+		out.Data[i] /= sum
+	}
+	return out
 }

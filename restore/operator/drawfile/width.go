@@ -50,6 +50,8 @@ const (
 	narrowest, widestShare = 0.25, 1. / 20
 	// coarseStep and fineStep are the factors between widths.
 	coarseStep, fineStep = 1.15, 1.03
+	// lowest is the least frequency that counts, in periods of the shorter side.
+	lowest = 3.
 	// leastPower is that of rounding errors: rounding to 16 bits has 8e-11.
 	leastPower = 1e-12
 	// leastError is the least relative uncertainty of a width.
@@ -110,17 +112,11 @@ type annulus struct {
 // annuli returns the power spectrum of the brightness in the middle of a picture.
 func annuli(y *raster.Image) (full []annulus) {
 	h, w := min(y.Height, mostTested), min(y.Width, mostTested)
-	top, left := (y.Height-h)/2, (y.Width-w)/2
-	v := make([]complex128, h*w)
+	v := brightness(y, h, w)
 	window := func(i int) float64 { return taper(i/w, h, h/2) * taper(i%w, w, w/2) }
 	mean, weights, energy := 0.0, 0.0, 0.0
-	for i := range v {
-		s := 0.0
-		for c := range y.Channels {
-			s += float64(y.Plane(c)[(top+i/w)*y.Width+left+i%w]) / float64(y.Channels)
-		}
-		v[i] = complex(s, 0)
-		mean += s * window(i)
+	for i, s := range v {
+		mean += real(s) * window(i)
 		weights += window(i)
 		energy += window(i) * window(i)
 	}
@@ -128,7 +124,6 @@ func annuli(y *raster.Image) (full []annulus) {
 		v[i] = (v[i] - complex(mean/weights, 0)) * complex(window(i), 0)
 	}
 	transform(v, h, w, false)
-	const lowest = 3 // periods
 	first := lowest / float64(min(h, w))
 	out := make([]struct{ frequency, power, entries float64 }, int(perOctave*math.Log2(0.5/first))+1)
 	for i, c := range v {
