@@ -39,7 +39,7 @@ const (
 // flat, in its standard errors: positive if the turned kernel suits the picture better. sigma is the noise in units of the picture's [−1, 1]. It
 // returns −∞ for a kernel without an orientation, and 0 for pictures that are too small.
 func Turned(y *raster.Image, kernel *operator.Draw, sigma float64) float64 {
-	if len(kernel.Dims) != 2 || kernel.Dims[0] != kernel.Dims[1] {
+	if len(kernel.Dims) != 2 || kernel.Dims[0] != kernel.Dims[1] || symmetric(kernel) {
 		return math.Inf(-1)
 	}
 	k := kernel.Dims[0]
