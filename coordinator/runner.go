@@ -51,7 +51,7 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 		outcomes: outcomes{watcher: unwatched{}, now: s.cfg.Now, log: log, metrics: s.cfg.Metrics},
 	}
 	r.rounds.record, r.status.record = &r.record, &r.record
-	r.starts = starts{record: &r.record, process: s.process, suspects: s.suspects}
+	r.starts = starts{record: &r.record, health: s.health, suspects: s.suspects}
 	r.reading = shard.Config{
 		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
 		Skipped: func(path string) { log.Debug("skipped a file that is not an image", "path", path) },

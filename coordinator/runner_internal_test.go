@@ -37,9 +37,9 @@ func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner 
 	must(t, err)
 	cfg := Config{
 		Store: store, Sources: manifest.Files{}, Now: func() time.Time { return *now }, Tracer: noop.NewTracerProvider().Tracer(""),
-		Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Logger: slog.New(slog.NewTextHandler(log, nil)), Probe: time.Millisecond,
 	}.withDefaults()
-	s := &Service{cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1), process: "this"}
+	s := &Service{cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1)}
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	r := newRunner(s, board.NewRecord(spec, board.Order{}, *now))

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +35,6 @@ type Service struct {
 	archive  *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
-	process  string // identifies this process in manifest.Start
 }
 
 // New checks the configuration.
@@ -47,7 +45,7 @@ func New(cfg Config) (*Service, error) {
 	cfg = cfg.withDefaults()
 	return &Service{
 		owner: board.Owner{Board: cfg.Board, Store: cfg.Store, Coordinator: cfg.Name, Interval: 2 * cfg.Probe, Logger: cfg.Logger},
-		cfg:   cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1), process: rand.Text(),
+		cfg:   cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1),
 	}, nil
 }
 

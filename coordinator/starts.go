@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ddiff/coordinator/health"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -20,7 +21,7 @@ const (
 // starts counts the starts of a campaign in its record.
 type starts struct {
 	*record
-	process  string        // of this coordinator
+	health   *health.Checker
 	suspects chan struct{} // has room for one campaign of the coordinator
 	started  bool          // a start here is in the record
 	suspect  bool          // holds suspects
@@ -35,8 +36,13 @@ func (s *starts) count(ctx context.Context) error {
 	died := 0
 	if last := s.rec.Start; last != nil {
 		resumed := last.Parked && s.rec.Phase.Ended() && s.rec.Wanted == manifest.WantRun
-		if died = last.Count; last.Process == s.process && !last.Parked {
+		if died = last.Count; last.Process == s.health.ID() && !last.Parked {
 			died-- // this process has survived the last start, which was not taken back
+		} else if died >= maxStarts && !resumed && last.Process != "" && !last.Parked && s.health.Lives(ctx, last.Process) {
+			died-- // so has another one, which could not reach the queue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if died >= maxStarts && !resumed {
 			return s.park(ctx, last)
@@ -59,7 +65,7 @@ func (s *starts) count(ctx context.Context) error {
 
 // newStart is the record of a start in this process.
 func (s *starts) newStart(count int) *manifest.Start {
-	return &manifest.Start{Count: count, Process: s.process, Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
+	return &manifest.Start{Count: count, Process: s.health.ID(), Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
 }
 
 // park rejects the campaign. A person may resume it.
@@ -113,7 +119,7 @@ func (s *starts) takeBack(ctx context.Context) {
 
 // here reports whether the last start that counts was in this process.
 func (s *starts) here(c *manifest.Campaign) bool {
-	return c.Start != nil && c.Start.Process == s.process && !c.Start.Parked
+	return c.Start != nil && c.Start.Process == s.health.ID() && !c.Start.Parked
 }
 
 // clearSuspicion lets the next campaign start that may have ended a coordinator.

@@ -1,13 +1,17 @@
 package coordinator_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -89,6 +93,39 @@ func TestStartsOfStoppedCoordinators(t *testing.T) {
 	tc.lead()
 	tc.work(id)
 	tc.awaitDone(id, 4)
+}
+
+// TestStartsOfCoordinatorThatLives: a coordinator that could not reach the queue when it ended its start is not taken for dead. Each of two
+// such coordinators would otherwise count the other one, until one rejects the campaign.
+func TestStartsOfCoordinatorThatLives(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	id := tc.submit("divided", 0)
+	c, err := board.Read(t.Context(), tc.board, id)
+	must(t, err)
+	c.Start = &manifest.Start{Count: 2, Process: "other process", Coordinator: "other", At: time.Now().UTC()}
+	put := func(key string, record any) {
+		data, err := json.Marshal(record)
+		must(t, err)
+		if err := tc.board.Put(t.Context(), key, data); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	}
+	put(manifest.KeyCampaignPrefix+id, c)
+	tc.background(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			put(manifest.KeyCoordinatorPrefix+"other", manifest.CoordinatorBeat{Name: "other", ID: c.Start.Process, At: time.Now().UTC()})
+			_ = retry.Sleep(ctx, 50*time.Millisecond)
+		}
+		return nil
+	})
+	service, err := coordinator.New(tc.config(func(*coordinator.Config) {}))
+	must(t, err)
+	tc.background(service.CheckHealth)
+	tc.background(service.Lead)
+	tc.work(id)
+	tc.awaitDone(id, 4)
+	tc.wantNoMark(id)
 }
 
 // TestStartsWithProgress kills three coordinators, each after it has stored another window. The campaign is not parked.

@@ -60,6 +60,8 @@ type Checker struct {
 
 // peer is the last beat of another coordinator.
 type peer struct {
+	id       string
+	at       time.Time // by the peer's clock
 	healthy  bool
 	received time.Time // by this coordinator's clock
 }
@@ -67,6 +69,36 @@ type peer struct {
 // New returns the health of a coordinator that has not used the store yet.
 func New(cfg Config) *Checker {
 	return &Checker{cfg: cfg, id: rand.Text(), peers: map[string]peer{}}
+}
+
+// ID identifies the process of this coordinator.
+func (h *Checker) ID() string { return h.id }
+
+// Lives reports whether the process of another coordinator writes a beat. It waits for a few probe intervals, as an earlier beat may be of a
+// process that has died since.
+func (h *Checker) Lives(ctx context.Context, id string) bool {
+	begin := h.cfg.Now()
+	for range max(1, beatProbes*h.cfg.Probe/h.cfg.Tick) {
+		if retry.Sleep(ctx, h.cfg.Tick) != nil {
+			return false
+		}
+		if h.beatAfter(id, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// beatAfter reports whether a beat of a process came after a time.
+func (h *Checker) beatAfter(id string, t time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.peers {
+		if p.id == id && p.received.After(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // Check checks the store periodically until ctx ends, and publishes the result on the board for the other coordinators.
@@ -211,7 +243,10 @@ func (h *Checker) record(change queue.Change, now time.Time) {
 		delete(h.peers, change.Key)
 		return
 	}
-	h.peers[change.Key] = peer{healthy: b.Store == "", received: now}
+	if known := h.peers[change.Key]; known.id == b.ID && known.at.Equal(b.At) {
+		return // a new watch repeats it
+	}
+	h.peers[change.Key] = peer{id: b.ID, at: b.At, healthy: b.Store == "", received: now}
 }
 
 // Suspect lets the next probes write, because an operation of a campaign has failed.
