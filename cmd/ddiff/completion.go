@@ -37,7 +37,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"task":       tasks,
 		"method":     methods,
 		"preset":     c.Methods.Presets,
-		"fit":        fixed(string(item.FitCenterCrop), string(item.FitResize), string(item.FitPad)),
+		"fit":        func() []string { return strings.Split(cli.Words(item.Fits()), ", ") },
 		"tile":       fixed(manifest.TileAuto, manifest.TileOff),
 		"select":     func() []string { return strings.Split(cli.Words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },

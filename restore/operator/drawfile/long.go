@@ -18,18 +18,7 @@ func Long(y *raster.Image, kernel *operator.Draw) float64 {
 	if len(kernel.Dims) != 2 || kernel.Dims[0] != kernel.Dims[1] || min(h, w) < max(leastSide, 4*kernel.Dims[0]) {
 		return 0
 	}
-	picture := brightness(y, h, w)
-	window := func(i int) float64 { return taper(i/w, h, h/2) * taper(i%w, w, w/2) }
-	mean, weights, squares := 0.0, 0.0, 0.0
-	for i, v := range picture {
-		mean += real(v) * window(i)
-		weights += window(i)
-		squares += window(i) * window(i)
-	}
-	for i, v := range picture {
-		picture[i] = (v - complex(mean/weights, 0)) * complex(window(i), 0)
-	}
-	transform(picture, h, w, false)
+	picture, energy := windowedSpectrum(y, h, w)
 	whole, half := windowed(spectrum(kernel, h, w), h, w, h, w), windowed(spectrum(kernel, 2*h, 2*w), 2*h, 2*w, h, w)
 	var all [2][]frequency
 	for i, c := range picture {
@@ -37,7 +26,7 @@ func Long(y *raster.Image, kernel *operator.Draw) float64 {
 		if f < lowest/float64(min(h, w)) || 2*(i%w) > w { // each value occurs twice
 			continue
 		}
-		power := (real(c)*real(c) + imag(c)*imag(c)) / squares
+		power := (real(c)*real(c) + imag(c)*imag(c)) / energy
 		all[0] = append(all[0], frequency{f, power, whole[i]})
 		all[1] = append(all[1], frequency{f, power, half[i]})
 	}

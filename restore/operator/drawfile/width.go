@@ -109,12 +109,11 @@ type annulus struct {
 	variance         float64 // of the logarithm of the power
 }
 
-// annuli returns the power spectrum of the brightness in the middle of a picture.
-func annuli(y *raster.Image) (full []annulus) {
-	h, w := min(y.Height, mostTested), min(y.Width, mostTested)
-	v := brightness(y, h, w)
+// windowedSpectrum is the transform of the brightness in the middle of a picture, without its mean and in a window of the given energy.
+func windowedSpectrum(y *raster.Image, h, w int) (v []complex128, energy float64) {
+	v = brightness(y, h, w)
 	window := func(i int) float64 { return taper(i/w, h, h/2) * taper(i%w, w, w/2) }
-	mean, weights, energy := 0.0, 0.0, 0.0
+	mean, weights := 0.0, 0.0
 	for i, s := range v {
 		mean += real(s) * window(i)
 		weights += window(i)
@@ -124,6 +123,13 @@ func annuli(y *raster.Image) (full []annulus) {
 		v[i] = (v[i] - complex(mean/weights, 0)) * complex(window(i), 0)
 	}
 	transform(v, h, w, false)
+	return v, energy
+}
+
+// annuli returns the power spectrum of the brightness in the middle of a picture.
+func annuli(y *raster.Image) (full []annulus) {
+	h, w := min(y.Height, mostTested), min(y.Width, mostTested)
+	v, energy := windowedSpectrum(y, h, w)
 	first := lowest / float64(min(h, w))
 	out := make([]struct{ frequency, power, entries float64 }, int(perOctave*math.Log2(0.5/first))+1)
 	for i, c := range v {
