@@ -297,6 +297,17 @@ func TestDoctor(t *testing.T) {
 	if len(all.Findings) < 5 {
 		t.Errorf("%d findings", len(all.Findings))
 	}
+	bundle := filepath.Join(t.TempDir(), "bundle.tar.gz")
+	e = ddiff(t, "doctor", "--json", "--bundle", bundle)
+	wantCode(t, e, 0)
+	var beside struct {
+		Findings []struct{ Name string }
+		Bundle   string
+	}
+	must(t, json.Unmarshal([]byte(e.stdout), &beside))
+	if _, err := os.Stat(bundle); err != nil || beside.Bundle != bundle || len(beside.Findings) != len(all.Findings) {
+		t.Errorf("%v: %v", err, e)
+	}
 	for _, f := range all.Findings {
 		if f.Name == "" || f.Detail == "" || f.Status != "ok" && (f.Status != "missing" || f.Remedy == "") {
 			t.Errorf("finding %+v is neither ok nor missing with a remedy", f)

@@ -5,7 +5,6 @@ package machine
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +34,8 @@ func newDoctorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			from.Address = cmp.Or(from.Address, os.Getenv(server.Env))
 			if file == "" {
-				return checkMachine(cmd.Context(), library, asJSON, cmd.OutOrStdout())
+				findings, failure := runtimeFindings(cmd.Context(), library)
+				return errors.Join(printFindings(cmd.OutOrStdout(), findings, "", asJSON), failure)
 			}
 			var client *api.Client
 			if from.Address != "" {
@@ -45,7 +45,11 @@ func newDoctorCommand() *cobra.Command {
 				}
 			}
 			findings, _ := runtimeFindings(cmd.Context(), library) // what is missing is in the bundle
-			return collect(cmd.Context(), findings, client, answerLimit).write(file)
+			err := collect(cmd.Context(), findings, client, answerLimit).write(file)
+			if err == nil && asJSON {
+				err = printFindings(cmd.OutOrStdout(), findings, file, true)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -72,17 +76,15 @@ func missing(name, detail, remedy string) finding {
 	return finding{Name: name, Status: "missing", Detail: detail, Remedy: remedy}
 }
 
-// checkMachine prints all findings. It returns an error only if ONNX Runtime cannot be used on the CPU, the one
-// prerequisite of all work.
-func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Writer) error {
-	findings, failure := runtimeFindings(ctx, library)
+// printFindings prints all findings; JSON also has the name of a bundle.
+func printFindings(stdout io.Writer, findings []finding, bundle string, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(stdout)
 		e.SetIndent("", "  ")
-		if err := e.Encode(map[string]any{"findings": findings}); err != nil {
-			return err
-		}
-		return failure
+		return e.Encode(struct {
+			Findings []finding `json:"findings"`
+			Bundle   string    `json:"bundle,omitempty"`
+		}{findings, bundle})
 	}
 	out := table.NewWriter(stdout)
 	for _, f := range cli.Clean(findings) {
@@ -91,7 +93,7 @@ func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Wr
 			fmt.Fprintf(out, "\t\t-> %s\n", f.Remedy)
 		}
 	}
-	return errors.Join(out.Flush(), failure)
+	return out.Flush()
 }
 
 // Commands returns the commands of the package, in the order of the help.
