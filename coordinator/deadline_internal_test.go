@@ -21,7 +21,7 @@ func TestDeadline(t *testing.T) {
 		late      manifest.Late
 		text      string
 	}{{50, 40, "", ""}, {70, 40, manifest.LateMay, "may be missed"}, {90, 80, manifest.LateWill, "will be missed"}, {0, 0, "", ""}} {
-		late, slack, known := r.rec.Spec.Lateness(manifest.Status{Phase: manifest.PhaseRunning, Left: c.left, LeftLow: c.low}, now)
+		late, slack, known := r.rec.Spec.Lateness(manifest.Status{Phase: manifest.PhaseRunning, Left: c.left, LeftLow: c.low}, "", now)
 		if late != c.late || known != (c.left > 0) || known && slack != 60-c.left || !strings.Contains(late.Sentence("x"), c.text) {
 			t.Errorf("%+v: %q, %g, %t", c, late, slack, known)
 		}
@@ -43,5 +43,31 @@ func TestDeadline(t *testing.T) {
 	}
 	if err := r.reject(t.Context(), "a test"); !errors.Is(err, errEnded) || r.rec.Share() != 1 {
 		t.Errorf("share %d at the end, %v", r.rec.Share(), err)
+	}
+}
+
+// A campaign whose expected end varies about a limit, or is not known for a while, changes its lateness once, not each second.
+func TestLatenessIsSteady(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	spec := manifest.Spec{Deadline: now.Add(time.Minute).UTC().Format(time.RFC3339)}
+	late := manifest.Late("")
+	for i, c := range []struct {
+		left float64 // its interval is 10 % on both sides
+		want manifest.Late
+	}{
+		{59, ""}, {61, manifest.LateMay}, {59, manifest.LateMay}, {61, manifest.LateMay}, {0, manifest.LateMay}, {55, manifest.LateMay}, {54, ""}, {55, ""},
+		{67, manifest.LateWill}, {66, manifest.LateWill}, {61, manifest.LateWill}, {0, manifest.LateWill}, {60, manifest.LateMay}, {66, manifest.LateMay}, {54, ""}, {0, ""},
+	} {
+		late, _, _ = spec.Lateness(manifest.Status{Phase: manifest.PhaseRunning, Left: c.left, LeftLow: 0.9 * c.left, LeftHigh: 1.1 * c.left}, late, now)
+		if late != c.want {
+			t.Errorf("status %d, %g s left: %q, want %q", i, c.left, late, c.want)
+		}
+	}
+	if late, slack, known := spec.Lateness(manifest.Status{}, manifest.LateMay, now.Add(2*time.Minute)); late != manifest.LateHas || slack != -60 || !known {
+		t.Errorf("without workers, a minute after the deadline: %q, %g, %t", late, slack, known)
+	}
+	if late, _, _ = spec.Lateness(manifest.Status{}, manifest.LateHas, now); late == manifest.LateHas {
+		t.Error("the deadline has passed after the clock was ahead")
 	}
 }

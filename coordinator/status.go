@@ -36,7 +36,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		if s.Workers > 0 && (s.Counts.Running > 0 || now.Sub(r.outcomes.progress) < idleAfter) { // otherwise the rate is that of the past
 			s.Left, s.LeftLow, s.LeftHigh = r.outcomes.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 		}
-		s.Late, r.slack, r.slackKnown = c.Spec.Lateness(s, now)
+		s.Late, r.slack, r.slackKnown = c.Spec.Lateness(s, r.status.last.Late, now)
 		if _, near := r.compareBudgets(); !r.opening { // keepCounts has kept the warning
 			for _, text := range []string{near, r.holdNear, s.Late.Sentence(c.Spec.Deadline)} {
 				s.Warning = strings.Trim(s.Warning+"; "+text, "; ")

@@ -15,23 +15,29 @@ const (
 	LateHas  Late = "has"  // the deadline has passed
 )
 
-// Lateness compares the expected end of a status with the deadline. slack is the time in seconds from the expected end to the deadline, known
-// if the campaign has both.
-func (s *Spec) Lateness(st Status, now time.Time) (l Late, slack float64, known bool) {
+// Lateness compares the expected end of a status with the deadline. last is that of the status before: what is known stays until something else
+// is, and a campaign whose end varies about a limit stays on the late side of it, until the next later bound of its interval is before the
+// deadline. slack is the time in seconds from the expected end to the deadline, known if the campaign has both, or the deadline has passed.
+func (s *Spec) Lateness(st Status, last Late, now time.Time) (l Late, slack float64, known bool) {
 	deadline, err := time.Parse(time.RFC3339, s.Deadline)
 	if err != nil || st.Phase.Ended() {
 		return "", 0, false
 	}
 	until := deadline.Sub(now).Seconds()
+	if last == LateHas { // the clock was ahead
+		last = LateWill
+	}
 	switch {
 	case until <= 0:
 		l = LateHas
-	case st.LeftLow > until:
+	case st.Left == 0:
+		return last, 0, false
+	case st.LeftLow > until, last == LateWill && st.Left > until:
 		l = LateWill
-	case st.Left > until:
+	case st.Left > until, last != "" && st.LeftHigh > until:
 		l = LateMay
 	}
-	return l, until - st.Left, st.Left > 0
+	return l, until - st.Left, true
 }
 
 // Sentence describes the lateness for people; empty: there is none.
