@@ -65,6 +65,8 @@ type Controlled struct {
 	Phase manifest.Phase `json:"phase"`
 	// Wanted is the state that was requested.
 	Wanted manifest.Wanted `json:"wanted"`
+	// Reason says why a campaign that is wanted to run waits, as below the cap of its owner; empty: it does not, or no coordinator has said so.
+	Reason string `json:"reason,omitempty"`
 	// Stored: a coordinator has stored the request, so that it survives a loss of the queue's data.
 	Stored bool `json:"stored"`
 }

@@ -101,14 +101,14 @@ func (r *record) applyOffered() {
 	}
 }
 
-// storeWanted stores what people want before the campaign acts on it: the store's copy of the record must survive the loss of the board. A campaign
-// that waits below the cap of its owner, and that a person pauses, no longer goes on by itself: its reason goes.
+// storeWanted stores what people want before the campaign acts on it: the store's copy of the record must survive the loss of the board. The reason
+// of a pause goes when a person pauses the campaign, which then no longer goes on by itself below a cap, or resumes it.
 func (r *record) storeWanted(ctx context.Context) error {
 	if board.Recorded(r.rec) {
 		return nil
 	}
 	return r.save(ctx, func(c *manifest.Campaign) {
-		if c.Phase == manifest.PhasePaused && c.Wanted == manifest.WantPause && cmp.Or(c.Recorded, manifest.WantRun) == manifest.WantRun {
+		if c.Phase == manifest.PhasePaused && !board.WantsCancel(c) && cmp.Or(c.Recorded, manifest.WantRun) != c.Wanted {
 			c.Reason = ""
 		}
 	})

@@ -40,7 +40,11 @@ func newControlCommands() []*cobra.Command {
 			if !c.Stored {
 				fmt.Fprintf(cmd.ErrOrStderr(), "note: no coordinator has stored the request within %v; repeat it if NATS loses its data meanwhile\n", cluster.StoreLimit)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s requested, now %s\n", c.ID, use, c.Phase)
+			why := ""
+			if c.Reason != "" {
+				why = ": " + c.Reason
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s requested, now %s%s\n", c.ID, use, c.Phase, why)
 			return nil
 		})
 	}

@@ -164,6 +164,9 @@ func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.C
 	record, err = board.AwaitStored(limited, c.cfg.Board, record)
 	c.memory.wrote()
 	out := api.Controlled{ID: id, Phase: record.Phase, Wanted: record.Wanted, Stored: err == nil}
+	if record.Phase == manifest.PhasePaused && record.Wanted == manifest.WantRun {
+		out.Reason = record.Reason
+	}
 	if limited.Err() != nil && ctx.Err() == nil {
 		return out, nil
 	}

@@ -264,6 +264,23 @@ func TestSetBudget(t *testing.T) {
 	}
 }
 
+// The answer to the resumption of a campaign that waits all the same says why.
+func TestReasonOfResumedCampaign(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	url := f.serve(f.open(), false)
+	const reason = "limit reached: the campaigns of ann cost 8 of 7"
+	for name, wanted := range map[string]manifest.Wanted{"held": manifest.WantRun, "paused": manifest.WantPause} {
+		id := f.campaign(name, "", func(c *manifest.Campaign) {
+			c.Phase, c.Wanted, c.Recorded, c.Reason = manifest.PhasePaused, wanted, wanted, reason
+		})
+		got, err := client(t, url, "").Want(t.Context(), id, wanted)
+		if err != nil || (got.Reason == reason) != (name == "held") || !got.Stored {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 // TestClientEqualsBoard: over HTTP the verbs have the same answers and errors as over the queue.
 func TestClientEqualsBoard(t *testing.T) {
 	t.Parallel()
