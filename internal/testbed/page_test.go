@@ -28,9 +28,9 @@ attempts: 1
 
 // TestPage uses the page in a browser, as people do, over a cluster of real processes: it submits a campaign, watches it, pauses it, resumes it
 // with the token of an administrator, retries a dead item, opens images, compares two campaigns, looks at hostile names, and goes on with another
-// coordinator when one dies. It prints
+// coordinator when one dies. A stranger submits a campaign of two methods, compares them and downloads the ten worst pictures. It prints
 //
-//	pages=N steps=N console_errors=N violations=N script_kb=N
+//	pages=N steps=N console_errors=N violations=N script_kb=N stranger_s=N
 //
 // and stores screenshots in the directory DDIFF_SCREENSHOTS.
 func TestPage(t *testing.T) {
@@ -87,13 +87,14 @@ func TestPage(t *testing.T) {
 	looked(b, id)
 	size := b.scriptBytes()
 	hostile(b, c)
+	took := stranger(b, c)
 	solved(b, c)
 
 	b.expect("net::ERR_")
 	c.Coordinators[0].Kill()
 	b.step("notice the loss", has("The coordinator does not answer"))
 	front.to.Store(&listen[1])
-	b.step("go on with the other coordinator", has("coordinator-2 answers now"), until(`document.querySelectorAll(".campaigns tbody tr").length === 4`))
+	b.step("go on with the other coordinator", has("coordinator-2 answers now"), until(`document.querySelectorAll(".campaigns tbody tr").length === 5`))
 
 	if len(b.console) > 0 {
 		t.Errorf("the console of the browser shows %q", b.console)
@@ -101,7 +102,7 @@ func TestPage(t *testing.T) {
 	if kb := (size + 999) / 1000; kb == 0 || kb > 100 {
 		t.Errorf("the script has %d kB, want at most 100", kb)
 	}
-	t.Logf("pages=%d steps=%d console_errors=%d violations=%d script_kb=%d", b.pages, b.steps, len(b.console), b.violations, (size+999)/1000)
+	t.Logf("pages=%d steps=%d console_errors=%d violations=%d script_kb=%d stranger_s=%.0f", b.pages, b.steps, len(b.console), b.violations, (size+999)/1000, took.Seconds())
 }
 
 // submitted submits a campaign from the form, and returns its id.
@@ -261,7 +262,31 @@ func solved(b *browser, c *Cluster) {
 		until(`/^Step [1-9]\d* of 900 on worker-/.test(document.querySelector(".viewer .chart h3")?.innerText)`), chromedp.WaitVisible(".viewer .u-wrap canvas"))
 	b.audit("running item")
 	b.step("see it in the fleet", b.open("#/fleet"), until(`/coffee, step \d+ of 900/.test(document.querySelector("table.list").innerText)`))
-	b.step("end at the list", b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 4`))
+	b.step("end at the list", b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 5`))
+}
+
+// stranger has a browser alone: it begins a campaign of two methods from the template of a task, compares them when it has ended, and downloads the ten
+// worst pictures. It returns how long that took, with the time of the worker.
+func stranger(b *browser, c *Cluster) time.Duration {
+	b.t.Helper()
+	begin := time.Now()
+	edit := func(from, to string) action {
+		return script(fmt.Sprintf(`const spec = document.querySelector("#spec"); spec.value = spec.value.replace(%s, %q); spec.dispatchEvent(new InputEvent("input", { bubbles: true }))`, from, to))
+	}
+	b.step("come as a stranger", b.open("#/campaigns"), press("Submit a campaign"), until(`document.querySelectorAll("[name=template] option").length > 10`),
+		script(`const select = document.querySelector("[name=template]"); select.value = "denoise"; select.dispatchEvent(new Event("change", { bubbles: true }))`),
+		until(`document.querySelector("#spec").value.includes("methods: [ddiff]")`))
+	b.step("name the pictures and another method", edit(`/path: .*/`, "path: '"+c.Images()+"'"), edit(`"[ddiff]"`, "[ddiff, dpir]"), has("This campaign is valid: 12 items of 6 images"))
+	b.step("submit it", chromedp.Click(".submit button.primary"), until(`location.hash.startsWith("#/campaigns/denoise-")`))
+	b.step("wait for its end", until(`document.querySelector(".head .phase")?.innerText === "finished"`))
+	b.step("compare its two methods", press("Compare…"), has("6 measurements in both"), until(`document.querySelectorAll(".scroll tbody tr").length === 1`))
+	b.step("sort by the worst", script(`history.back()`), until(`document.querySelectorAll(".row").length === 12`),
+		script(`const sort = document.querySelector("[name=sort]"); sort.value = "psnr"; sort.dispatchEvent(new Event("change", { bubbles: true }))`),
+		until(`/sort=psnr&limit=10$/.test(document.querySelector(".toolbar a[download]")?.href)`))
+	b.step("download the ten worst", script(`fetch(document.querySelector(".toolbar a[download]").href).then((a) => a.arrayBuffer()).then((tar) => {
+		document.body.dataset.worst = new TextDecoder("latin1").decode(tar).match(/00[01][0-9] [^\0]*\/restored\.png/g).length })`),
+		until(`document.body.dataset.worst === "10"`))
+	return time.Since(begin)
 }
 
 // retried retries the items whose photograph was missing.
