@@ -95,6 +95,17 @@ func compareLimits(b manifest.Budget, u usage) (over, near string) {
 	return strings.Join(hard, " and "), strings.Join(warn, " and ")
 }
 
+// usedShare returns the larger used share of the limits of device-seconds and cost; 0 without one.
+func usedShare(b manifest.Budget, u usage) (share float64) {
+	if b.Seconds > 0 {
+		share = u.Seconds / b.Seconds
+	}
+	if b.Cost > 0 {
+		share = max(share, u.Cost/b.Cost)
+	}
+	return share
+}
+
 // amount formats a number with three digits or more.
 func amount(v float64) string {
 	if v < 100 {

@@ -138,7 +138,7 @@ func (a *accounts) set(month, owner, name string, p Prices, uses []manifest.Use)
 // compareCap sets the reason why the campaign has to wait, and a warning before it; each is empty without one. A campaign without open items
 // need not wait. The reason keeps its sum while items in flight finish.
 func (r *runner) compareCap(ctx context.Context) error {
-	r.hold, r.holdNear = "", ""
+	r.hold, r.holdNear, r.capShare = "", "", 0
 	limit, capped := r.s.cfg.Caps.of(r.rec.Owner)
 	if !capped || r.rec.Phase.Ended() {
 		return nil
@@ -146,6 +146,9 @@ func (r *runner) compareCap(ctx context.Context) error {
 	month, sum, err := r.s.accounts.add(ctx, &r.s.cfg, r.rec, r.outcomes.ledger.Uses())
 	if err != nil {
 		return err
+	}
+	if limit > 0 {
+		r.capShare = sum / limit
 	}
 	begin, rest := "the campaigns of "+r.rec.Owner+" cost ", fmt.Sprintf(" of %s in %s", amount(limit), month)
 	switch {

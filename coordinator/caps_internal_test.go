@@ -33,6 +33,15 @@ func TestCapBesideOtherPauses(t *testing.T) {
 	}
 	const held = "cost 8 of 7 in 2026-11; it goes on by itself on 2026-12-01"
 	want("above the cap", manifest.PhasePaused, held)
+	r.outcomes.ledger.Spend(id(0), 0, manifest.Use{Month: "2025-01", Pool: "spot", Seconds: 3})
+	for budget, share := range map[manifest.Budget]float64{{}: 8.0 / 7, {Seconds: 2}: 1.5, {Seconds: 100, Cost: 2}: 1.5, {Items: 1}: 8.0 / 7} {
+		r.rec.Spec.Budget = budget
+		r.report(0, 0)
+		if got := r.s.gauges.byID[r.id].limit; got != share {
+			t.Errorf("budget %+v: a used share of %g, want %g", budget, got, share)
+		}
+	}
+	r.rec.Spec.Budget = manifest.Budget{}
 	now = now.Add(time.Hour)
 	want("in the next month", manifest.PhaseRunning, "")
 	now = now.Add(-time.Hour)
@@ -49,6 +58,10 @@ func TestCapBesideOtherPauses(t *testing.T) {
 	want("after a fault", manifest.PhasePaused, "worker a fails")
 	r.s.cfg.Caps = Caps{"ann": 7}
 	person(manifest.WantRun)
+	must(t, r.storeWanted(t.Context()))
+	if r.rec.Reason != "" {
+		t.Errorf("a resumed campaign has the reason %q of its last pause", r.rec.Reason)
+	}
 	want("resumed above the cap", manifest.PhasePaused, held)
 }
 

@@ -38,6 +38,7 @@ type campaignGauges struct {
 	behind            int       // outcomes that are not in the ledger
 	uses              []manifest.Use
 	slack             *float64 // to the deadline, in seconds; nil: not known
+	limit             float64  // largest used share of a limit; 0: none is used
 }
 
 // open enters a campaign whose queue and ledger are not yet read. Until set, it has no series of its own, and if workers may
@@ -152,7 +153,7 @@ func (g *gauges) state(now time.Time, given []string, workers poolWorkers) telem
 			costs[u.Pool] += u.Cost
 		}
 		out.Campaigns = append(out.Campaigns, telemetry.CampaignState{
-			DeviceTime: seconds, Cost: costs, Slack: c.slack,
+			DeviceTime: seconds, Cost: costs, Slack: c.slack, Limit: c.limit,
 			ID: id, Blocked: blocked, Pending: c.pending, InFlight: c.inFlight, Rate: c.rate, Idle: idle, LedgerLag: c.behind,
 			Items: map[string]int{
 				"pending": c.counts.Pending, "running": c.counts.Running, "done": c.counts.Done, "failed": c.counts.Failed,
@@ -186,7 +187,8 @@ func (r *runner) report(waiting, leased int) {
 		counts: r.outcomes.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}
 	c.rate, _ = r.outcomes.pace.rate(now)
-	c.uses = r.used().Uses
+	used := r.used()
+	c.uses, c.limit = used.Uses, max(usedShare(r.rec.Spec.Budget, used), r.capShare)
 	if slack := r.slack; r.slackKnown {
 		c.slack = &slack
 	}

@@ -32,8 +32,9 @@ type runner struct {
 	faults   faults
 	trial    trial
 	rounds   rounds
-	hold     string // why the cap of the owner makes the campaign wait; empty: it does not
-	holdNear string // a warning before that
+	hold     string  // why the cap of the owner makes the campaign wait; empty: it does not
+	holdNear string  // a warning before that
+	capShare float64 // used share of the cap; 0 without one
 	// slack is the time from the expected end to the deadline in seconds, if it is known.
 	slack      float64
 	slackKnown bool

@@ -50,6 +50,8 @@ type CampaignState struct {
 	Items map[string]int
 	// DeviceTime is in device-seconds, by pool, and Cost what they cost.
 	DeviceTime, Cost map[string]float64
+	// Limit is the largest used share of a limit of device-seconds or cost; 0: none is used.
+	Limit float64
 	// Slack is the time from the expected end to the deadline in seconds; nil: not known.
 	Slack *float64
 	// Rate is in items per second.
@@ -135,6 +137,9 @@ func (s ClusterState) report(report report) {
 		}
 		if c.Slack != nil {
 			report("ddiff.campaign.slack", *c.Slack, c.ID)
+		}
+		if c.Limit > 0 {
+			report("ddiff.campaign.limit", c.Limit, c.ID)
 		}
 		for pool, seconds := range c.DeviceTime {
 			report("ddiff.campaign.device_time", seconds, c.ID, pool)

@@ -81,6 +81,8 @@ func Metrics() []Metric {
 			"Solver time of the outcomes of a campaign, by the pool of the worker.", nil},
 		{"ddiff.campaign.cost", KindGauge, "{currency}", []attribute.Key{CampaignKey, "pool"}, FromLeader,
 			"Cost of that time at the prices of the coordinator; 0 for a pool without one.", nil},
+		{"ddiff.campaign.limit", KindGauge, "1", []attribute.Key{CampaignKey}, FromLeader,
+			"Largest used share of a limit of a campaign: device-seconds or cost of its budget, or the cap of its owner; 1: the campaign waits. Absent without a limit, and before any use.", nil},
 		{"ddiff.campaign.idle", KindGauge, "s", []attribute.Key{CampaignKey}, FromLeader,
 			"Time since the last outcome of a campaign, its start, the end of a pause, or a change of the leader; 0 while it is paused.", nil},
 		{"ddiff.ledger.lag", KindGauge, "{outcome}", []attribute.Key{CampaignKey}, FromLeader,

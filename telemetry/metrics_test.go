@@ -51,7 +51,7 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	_, err = c.Observe(func() ClusterState {
 		return ClusterState{
 			Lags: map[string]int{"default": 6}, Phases: map[string]int{"running": 1}, Workers: map[string]map[string]int{"default": {"busy": 1}}, Streams: map[string]float64{"DDIFF_WORK": 0.5},
-			Campaigns: []CampaignState{{ID: "demo", Blocked: "paused", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, DeviceTime: map[string]float64{"spot": 9}, Cost: map[string]float64{"spot": 3},
+			Campaigns: []CampaignState{{ID: "demo", Blocked: "paused", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, DeviceTime: map[string]float64{"spot": 9}, Cost: map[string]float64{"spot": 3}, Limit: 0.5,
 				Rate: 0.5, Slack: new(float64), Idle: time.Minute, LedgerLag: 1}},
 		}
 	})

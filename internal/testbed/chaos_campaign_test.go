@@ -36,6 +36,7 @@ type plan struct {
 	prior  string // path of the prior's file
 	preset string // empty: natural
 	canary int
+	more   string // lines of the campaign file
 }
 
 // items returns the number of items of the campaign.
@@ -43,8 +44,8 @@ func (p plan) items() int { return len(p.images) * len(p.tasks) }
 
 // write writes the campaign file for a dataset.
 func (p plan) write(file, dataset string) error {
-	text := fmt.Sprintf("name: %s\ndataset:\n  path: %q\n  size: %d\n  fit: resize\ntasks: [%s]\nprior: %q\npreset: %s\nsteps: %d\n",
-		p.name, dataset, cmp.Or(p.size, size), strings.Join(p.tasks, ", "), p.prior, cmp.Or(p.preset, "natural"), p.steps)
+	text := fmt.Sprintf("name: %s\ndataset:\n  path: %q\n  size: %d\n  fit: resize\ntasks: [%s]\nprior: %q\npreset: %s\nsteps: %d\n%s",
+		p.name, dataset, cmp.Or(p.size, size), strings.Join(p.tasks, ", "), p.prior, cmp.Or(p.preset, "natural"), p.steps, p.more)
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 

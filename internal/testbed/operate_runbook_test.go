@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func composeHealth(t *testing.T, address string) func() *exec.Cmd {
 	return func() *exec.Cmd { return exec.CommandContext(t.Context(), "timeout", "5", "bash", "-c", script) }
 }
 
-// TestOperateRunbook runs every command of the section Diagnosis of docs/operations.md, in its order, on a campaign with a dead and a failed
+// TestOperateRunbook runs every command of the sections Alerts and Diagnosis of docs/operations.md, in their order, on a campaign with a dead and a failed
 // item, and checks the restored copy of its output.
 func TestOperateRunbook(t *testing.T) {
 	t.Parallel()
@@ -38,18 +39,30 @@ func TestOperateRunbook(t *testing.T) {
 	if !found {
 		t.Fatal("docs/operations.md has no commands for the diagnosis")
 	}
+	_, alerts, _ := strings.Cut(page, "\n## Alerts\n")
+	alerts, _, _ = strings.Cut(alerts, "\n## ")
+	var commands []string
+	for _, m := range regexp.MustCompile("`(ddiff [^`]+)`").FindAllStringSubmatch(alerts, -1) {
+		if !slices.Contains(commands, m[1]) {
+			commands = append(commands, m[1])
+		}
+	}
+	if len(commands) < 8 {
+		t.Fatalf("docs/operations.md has only the commands %q for the alerts", commands)
+	}
+	commands = append(commands, strings.Split(strings.TrimSpace(block), "\n")...)
 	c := startCluster(t, Options{Directory: true, Lease: 2 * time.Second})
-	_, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s")
+	_, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s", "--price", "1")
 	must(t, err)
 	dir := photographs(t, "chelsea", "coffee", "rocket")
 	whole := read(t, filepath.Join(dir, "coffee.png"))
 	write(t, filepath.Join(dir, "cut.png"), whole[:len(whole)*2/3])
-	campaign := func(name string) string {
+	campaign := func(name, more string) string {
 		file := filepath.Join(t.TempDir(), name+".yaml")
-		write(t, file, fmt.Appendf(nil, "name: %s\ndataset: {path: %q, size: 64}\ntasks: [hdr]\nsteps: 2\n", name, dir))
+		write(t, file, fmt.Appendf(nil, "name: %s\ndataset: {path: %q, size: 64}\ntasks: [hdr]\nsteps: 2\n%s\n", name, dir, more))
 		return submit(t, c, file, "--canary", "0")
 	}
-	id := campaign("runbook")
+	id := campaign("runbook", "")
 	must(t, poll(t.Context(), time.Minute, "the windows", func() (bool, error) {
 		windows, err := filepath.Glob(filepath.Join(c.Store(), "campaigns", id, "shards", "*"))
 		return len(windows) > 0, err
@@ -67,14 +80,14 @@ func TestOperateRunbook(t *testing.T) {
 			break
 		}
 	}
-	other := campaign("other") // to resume and to cancel
+	other := campaign("other", "pool: nobody") // to pause, to resume and to cancel: it does not end by itself
 	wantCode(t, ask(t, c, "pause", other), 0)
 	steps := []step{{"verify", func(t *testing.T) {
 		if e := ask(t, c, "verify", c.Results(id)); e.code != 0 || !strings.Contains(e.stdout, "wrong=0 unfinished=0") {
 			t.Errorf("%v", e)
 		}
 	}}}
-	for line := range strings.Lines(block) {
+	for _, line := range commands {
 		line, _, _ = strings.Cut(line, "#")
 		line = strings.TrimSpace(line)
 		words := strings.Fields(strings.NewReplacer(" ID", " "+id, "ITEM", dead.ID, "URL", c.NATS.URL(RoleCommand)).Replace(line))
@@ -87,7 +100,7 @@ func TestOperateRunbook(t *testing.T) {
 			switch args[0] {
 			case "delete":
 				args = append(args, "--yes") // it asks
-			case "resume", "cancel":
+			case "pause", "resume", "cancel":
 				args[1] = other
 			}
 			if e := ask(t, c, args...); e.code != 0 {

@@ -119,7 +119,7 @@ func (w *watched) start(ctx context.Context, collectorProgram, prometheusProgram
 	}
 	w.prometheus, err = startPrometheus(ctx, prometheusProgram, filepath.Join(w.o.keep, "prometheus"), jobs)
 	check(err)
-	c := w.c.NewCoordinator("--metrics-listen", w.addresses["coordinator-1"])
+	c := w.c.NewCoordinator("--metrics-listen", w.addresses["coordinator-1"], "--price", "1")
 	check(w.begin(ctx, c, "coordinator is ready"))
 	for i := range 3 {
 		p := w.c.NewWorker("--batch", "2", "--log-format", "json", "--nats-wait", "1m", "--metrics-listen", w.addresses[fmt.Sprintf("worker-%d", i+1)])
@@ -144,7 +144,8 @@ func (w *watched) draw(ctx context.Context) (err error) {
 	root := try(ModuleRoot(ctx))
 	photographs := try(decodeAll(filepath.Join(root, "examples", "images", "*.png")))
 	rng := rand.New(rand.NewPCG(imageSeed, 2))
-	w.plan = plan{tasks: tasks, steps: w.o.steps, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx"), images: map[string][]byte{}}
+	w.plan = plan{tasks: tasks, steps: w.o.steps, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx"), images: map[string][]byte{},
+		more: "deadline: 2100-01-01T00:00:00Z\nbudget: {cost: 1e6}\n"} // for the panels of cost and deadline
 	for i := range w.o.images {
 		w.plan.images[fmt.Sprintf("crop-%04d.png", i)] = try(crop(rng, photographs))
 	}
