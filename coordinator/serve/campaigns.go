@@ -105,7 +105,7 @@ func (s *Server) addCampaigns() {
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
 		InCampaign
-		Item string `query:"item" maxLength:"64" doc:"Id of an item, or its beginning"`
+		Item string `query:"item" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"Id of an item, or its beginning"`
 	},
 	) (api.Logs, error) {
 		return b.Logs(ctx, in.ID, in.Item)

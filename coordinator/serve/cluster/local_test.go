@@ -191,7 +191,7 @@ func TestAppendPaths(t *testing.T) {
 	}
 }
 
-// TestAttackRequests: a retry needs a part of a reason, and a check refuses more steps than the schedule of any prior has.
+// TestAttackRequests: a retry needs a part of a reason, logs the beginning of an identity, and a check refuses more steps than the schedule of any prior has.
 func TestAttackRequests(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -201,6 +201,9 @@ func TestAttackRequests(t *testing.T) {
 		if a := send(t, http.MethodPost, at+"/"+id+"/retry", `{"outcomes":["failed"],"where":"`+where+`"}`, "Content-Type: application/json"); a.status != http.StatusUnprocessableEntity {
 			t.Errorf("where %.20q: %d %s", where, a.status, a.body)
 		}
+	}
+	if a := send(t, http.MethodGet, at+"/"+id+"/logs?item=a%7F", ""); a.status != http.StatusUnprocessableEntity {
+		t.Errorf("logs of an item that is no identity: %d %s", a.status, a.body)
 	}
 	for _, field := range []string{"steps: 9000000000000000000\n", "steps: 100001\n"} {
 		a := send(t, http.MethodPost, at+"?dry_run=true", campaignFile+field, "Content-Type: application/yaml")
