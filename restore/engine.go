@@ -119,6 +119,9 @@ func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cf
 	}
 	e := NewEngine(rt, p, cfg)
 	e.logger = logger
+	if v.Doubt != "" {
+		logger.Warn("the card of the prior is probably wrong", "prior", p.File, "reason", v.Doubt)
+	}
 	switch {
 	case v.CPU != "":
 		logger.Warn("the CPU provider computes the network, because OpenVINO cannot", "prior", p.File, "reason", v.CPU)

@@ -84,7 +84,7 @@ func exitClasses() []exitClass {
 			result.ErrVersions, board.ErrOtherCluster,
 		}},
 		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,
+			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrSize, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,
 			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, enginecache.ErrOperatorFile,
 		}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{

@@ -9,6 +9,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/prior"
 )
@@ -32,6 +33,15 @@ func OpenPrior(path string) (*prior.Prior, error) {
 		return nil, fmt.Errorf("%w: %w", ErrPrior, err)
 	}
 	return p, nil
+}
+
+// CheckPriorSize returns prior.ErrSize if the prior does not take the images of a campaign, of which those that are padded have no known size.
+func CheckPriorSize(spec *manifest.Spec, p *prior.Description) error {
+	tile, _, err := spec.Tiles(p.Card.TileSide(), p.Card.MultipleOf)
+	if err != nil || spec.Dataset.Fit == item.FitPad {
+		return err
+	}
+	return p.Takes(spec.Dataset.Size, spec.Dataset.Size, tile)
 }
 
 // OpenPriorOf opens the prior of a campaign and checks the campaign's settings against its schedule.

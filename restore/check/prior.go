@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,7 +17,7 @@ import (
 
 // PriorOptions configure the check of a prior.
 type PriorOptions struct {
-	// Size is the side of the square images in pixels, rounded up to the card's multiple_of. Default: 256.
+	// Size is the side of the square images in pixels, rounded up to the card's multiple_of. Default: 256. A prior of images of one size has that one.
 	Size int
 	// Images are photographs of that size with the prior's channels. Default: none, and for a bundle an image of slow waves.
 	Images []*raster.Image
@@ -55,6 +56,8 @@ type PriorReport struct {
 	Parameters int        `json:"parameters"`
 	Shape      [4]int     `json:"shape"` // of images
 	Noise      []NoiseRow `json:"noise"`
+	// Fits has no rows for a latent prior.
+	Fits []prior.Fit `json:"fits,omitempty"`
 	// Images has no rows for a latent prior.
 	Images []ImageRow `json:"images,omitempty"`
 	// Vectors is nil without reference vectors. Those of a bundle are in its parts.
@@ -97,6 +100,9 @@ func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOpt
 		return nil, err
 	}
 	r.MSPerCall = c.times.median()
+	if r.Fits, err = p.Fits(ctx, c.one); err != nil {
+		return nil, err
+	}
 	c.one.Close() // before the next network is compiled: each takes several times its file's size in memory
 	if info, statErr := os.Stat(file); statErr == nil && info.IsDir() {
 		r.Kind = "bundle"
@@ -129,7 +135,7 @@ type priorCheck struct {
 }
 
 func newPriorCheck(rt *onnxruntime.Runtime, p *prior.Prior, o PriorOptions) (*priorCheck, error) {
-	c := &priorCheck{rt: rt, prior: p, o: o, size: imageSize(o.Size, p.Card.MultipleOf)}
+	c := &priorCheck{rt: rt, prior: p, o: o, size: imageSize(cmp.Or(p.Card.Fixed[0], o.Size), p.Card.MultipleOf)}
 	if len(o.Timesteps) == 0 {
 		last := float64(p.Schedule.Steps() - 1)
 		for _, f := range []float64{0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1} {
@@ -220,7 +226,7 @@ func (c *priorCheck) estimateNoise(ctx context.Context, x, eps []float32, t int)
 		return nil, nil, fmt.Errorf("%s: %w: value %d at time index %d is %v", c.prior.File, ErrNotFinite, i, t, got[i])
 	}
 	for i := range got {
-		switch v := float64(got[i]); c.prior.Card.Prediction {
+		switch v := float64(got[i]); c.prior.Card.Predicts() {
 		case prior.Sample:
 			got[i] = float32((float64(xt[i]) - math.Sqrt(a)*v) / math.Sqrt(1-a))
 		case prior.Velocity:
@@ -230,7 +236,7 @@ func (c *priorCheck) estimateNoise(ctx context.Context, x, eps []float32, t int)
 	return got, xt, nil
 }
 
-// vectors compares the file, and the form that the solver inlines, with the reference vectors; nil without vectors.
+// vectors compares the file, and the form that the solver inlines unless the network is continuous, with the reference vectors; nil without vectors.
 func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Agreement, error) {
 	v, err := readVectors(file)
 	if err != nil || v == nil {
@@ -239,6 +245,9 @@ func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Ag
 	n, err := newNetwork(file, data)
 	if err != nil {
 		return nil, err
+	}
+	if c.prior.Card.Continuous() { // the vectors have times of the network
+		return n.compare(ctx, c.rt, v)
 	}
 	got, err := c.predictAll(ctx, n, v) // first, because Compile checks the size against the card
 	if err != nil {
@@ -299,6 +308,9 @@ func warnings(r *PriorReport) []string {
 	if worst > 0.5 {
 		out = append(out, fmt.Sprintf("the mean square error of the estimated noise is %.2f where ᾱ < 0.1: "+
 			"the card's prediction or schedule may be wrong, or the network is not trained", worst))
+	}
+	if doubt := prior.Doubt(r.Fits); doubt != "" {
+		out = append(out, doubt)
 	}
 	const least, most = 0.25, 4 // of latents
 	if b := r.BundleReport; b != nil && (b.Latents.Std < least || b.Latents.Std > most) {

@@ -106,6 +106,9 @@ func (s Loader) Plan(j *Job) error {
 	if err := s.Engine.Supports(j.Plan); err != nil {
 		return Unsupported(fmt.Errorf("item %s: %w", j.Item.Name, err))
 	}
+	if err := s.Engine.Prior().Takes(j.Item.Height, j.Item.Width, j.Item.Tile); err != nil {
+		return InputError("item %s: %w", j.Item.Name, err)
+	}
 	if err := j.Item.CheckID(); err != nil {
 		return Unsupported(err)
 	}

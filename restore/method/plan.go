@@ -49,7 +49,7 @@ func (r *Run) numbers(step int, st Step) (map[string][]float64, error) {
 				return nil, fmt.Errorf("time %d is outside the prior's schedule", t)
 			}
 			alpha := r.Prior.Schedule.AlphaBar[t]
-			clean := cleanScalars(alpha, r.Prior.Card.Prediction)
+			clean := cleanScalars(alpha, r.Prior.Card.Predicts())
 			for kind, v := range map[string]float64{
 				kindTime: float64(t), kindAlpha: math.Sqrt(alpha), kindSigma: math.Sqrt(1 - alpha),
 				kindClean: clean[0], kindPrediction: clean[1],

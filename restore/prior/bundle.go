@@ -109,7 +109,7 @@ func (c *BundleCard) problem() string {
 		{c.Name == "", "name is missing"},
 		{c.License == "", "license is missing"},
 		{c.FirstStage != VQ && c.FirstStage != KL, "first_stage: want vq or kl"},
-		{!slices.Contains([]Prediction{Epsilon, Sample, Velocity}, c.Prediction), "prediction: want epsilon, sample or velocity"},
+		{c.Prediction.problem(c.Schedule) != "", "prediction: " + c.Prediction.problem(c.Schedule)},
 		{scheduleErr != nil, fmt.Sprintf("schedule: %v", scheduleErr)},
 		{c.Range != "-1..1", "range: only -1..1 is supported"},
 		{c.Channels < 1 || c.Channels > 16, "channels: want 1 to 16"},
@@ -178,7 +178,10 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 		Description: Description{Card: c.card(), Schedule: schedule, SHA256: regular.SHA256(data), File: file},
 		file:        models[unetRole], parts: models,
 	}
-	if err := p.bind(); err != nil {
+	if err = p.bind(); err == nil {
+		err = p.discretise()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrBundle, filepath.Join(file, c.Files[unetRole].File), err)
 	}
 	p.fused = fused(p.file)

@@ -10,13 +10,16 @@ import (
 	"unicode"
 )
 
+// ErrSize: the network takes images of one size only, and not this one.
+var ErrSize = errors.New("size of images")
+
 // ErrCard: the model card is missing, incomplete or contradicts the graph.
 var ErrCard = errors.New("model card")
 
 // Prediction is the quantity that a network predicts.
 type Prediction string
 
-// The prediction types, with z the estimate of the clean image.
+// The prediction types, with z the estimate of the clean image. Networks of flow times and of noise levels have others, see [Card.Predicts].
 const (
 	Epsilon  Prediction = "epsilon"  // z = (x_t − √(1−ᾱ)·ε)/√ᾱ
 	Sample   Prediction = "sample"   // z itself
@@ -26,8 +29,8 @@ const (
 // Card is the model card: metadata entries with the prefix "ddiff.".
 type Card struct {
 	Name       string     // ddiff.name
-	Prediction Prediction // ddiff.prediction
-	Schedule   string     // ddiff.schedule, "linear:β_first:β_last:steps"
+	Prediction Prediction // ddiff.prediction, of the network in the file
+	Schedule   string     // ddiff.schedule, "linear:β_first:β_last:steps", see ParseSchedule
 	Timestep   string     // ddiff.timestep, informative: "int64 index 0..999"
 	Range      string     // ddiff.range, "-1..1"
 	Channels   int        // ddiff.channels
@@ -38,6 +41,8 @@ type Card struct {
 	// Size is the side of the images for which the network was trained, in pixels; 0: not stated.
 	Size     int    `json:",omitempty"` // ddiff.size, optional
 	Training string // ddiff.training, optional
+	// Fixed is the height and width of the only images that the file's graph takes; 0: any multiple of MultipleOf.
+	Fixed [2]int `json:",omitzero"`
 	// Latent is nil for a prior that works on pixels. Otherwise the card is that of a bundle.
 	Latent *Latent `json:",omitempty"`
 }
@@ -46,9 +51,31 @@ type Card struct {
 const DefaultSize = 256
 
 // TileSide is the side of the tiles into which larger images are divided where a campaign leaves the choice to the prior: its size, rounded up
-// to a multiple.
+// to a multiple, or that of the only images that it takes.
 func (c Card) TileSide() int {
+	if side := max(c.Fixed[0], c.Fixed[1]); side > 0 {
+		return side
+	}
 	return (cmp.Or(c.Size, DefaultSize) + c.MultipleOf - 1) / c.MultipleOf * c.MultipleOf
+}
+
+// Takes returns ErrSize if the network does not take images of a size in pixels, or their tiles with a side, 0 for images that are not divided.
+func (d Description) Takes(height, width, tile int) error {
+	if tile > 0 {
+		height, width = min(height, tile), min(width, tile)
+	}
+	h, w := d.Card.Fixed[0], d.Card.Fixed[1]
+	if h == 0 && w == 0 || height == cmp.Or(h, height) && width == cmp.Or(w, width) {
+		return nil
+	}
+	text, remedy := fmt.Sprintf("%d×%d", w, h), "export it with free sides"
+	if h == w {
+		remedy = fmt.Sprintf("use --size %d or --tile %d", h, h)
+	}
+	if height < h || width < w {
+		remedy += ", and no smaller images"
+	}
+	return fmt.Errorf("prior %s: %w: it takes images of %s only, not of %d×%d; %s", d.File, ErrSize, text, width, height, remedy)
 }
 
 const keyPrefix = "ddiff."
@@ -99,8 +126,8 @@ func ParseCard(file string, metadata map[string]string) (Card, error) {
 	if get("card") != "1" {
 		return Card{}, invalid("card", "must be 1")
 	}
-	if !slices.Contains([]Prediction{Epsilon, Sample, Velocity}, c.Prediction) {
-		return Card{}, invalid("prediction", "must be epsilon, sample or velocity")
+	if problem := c.Prediction.problem(c.Schedule); problem != "" {
+		return Card{}, invalid("prediction", problem)
 	}
 	if _, err := ParseSchedule(c.Schedule); err != nil {
 		return Card{}, invalid("schedule", err.Error())
@@ -122,6 +149,9 @@ func ParseCard(file string, metadata map[string]string) (Card, error) {
 	}
 	if c.LearnedVariance, err = strconv.ParseBool(get("learned_variance")); err != nil {
 		return Card{}, invalid("learned_variance", "must be true or false")
+	}
+	if c.LearnedVariance && c.Continuous() {
+		return Card{}, invalid("learned_variance", "must be false for a schedule that starts with flow or sigma")
 	}
 	return c, nil
 }

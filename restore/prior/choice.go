@@ -169,7 +169,7 @@ func (p *Prior) batch(n int) int {
 func (p *Prior) predictions(ctx context.Context, net *Network) (out [][]float32, err error) {
 	images := net.X.Dims()[0]
 	size := len(net.X.F32) / images
-	noise.Normal(net.X.F32[:size], noise.NewKey([32]byte([]byte("ddiff prior verify: fixed noise."))), noise.Step, 0, 1)
+	noise.Normal(net.X.F32[:size], fixedNoise(), noise.Step, 0, 1)
 	for i := 1; i < images; i++ {
 		copy(net.X.F32[i*size:], net.X.F32[:size])
 	}

@@ -32,7 +32,7 @@ func loaded(t *testing.T, data []byte) {
 				t.Fatalf("ᾱ of step %d is %g", i, a)
 			}
 		}
-		if p.Width() < 1 || p.StageWidth() < 0 || p.Card.TileSide() < 16 {
+		if p.Width() < 1 || p.StageWidth() < 0 || p.Card.TileSide() < 1 {
 			t.Errorf("width %d, %d at the stage, tiles of %d", p.Width(), p.StageWidth(), p.Card.TileSide())
 		}
 		if n := p.Values(64, 64); !(n >= 0) {
@@ -49,6 +49,8 @@ func loaded(t *testing.T, data []byte) {
 func FuzzLoad(f *testing.F) {
 	f.Add(model(f, 3, 3, onnx.Int64, nil))
 	f.Add(model(f, 3, 6, onnx.Float, map[string]string{"learned_variance": "true", "schedule": "cosine:50", "size": "64", "training": "none"}))
+	f.Add(model(f, 3, 3, onnx.Float, map[string]string{"schedule": "flow:cosine:50", "prediction": "velocity"}))
+	f.Add(model(f, 3, 3, onnx.Float, map[string]string{"schedule": "sigma:zero_snr:table:0.9:0.5", "prediction": "edm:0.5"}))
 	f.Fuzz(loaded)
 }
 

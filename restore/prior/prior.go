@@ -91,10 +91,13 @@ func Load(file string, data []byte) (*Prior, error) {
 		return nil, fmt.Errorf("prior %s: %w: schedule: %w", file, ErrCard, err)
 	}
 	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: regular.SHA256(data), File: file}, file: m}
-	if err := p.bind(); err != nil {
+	if err = p.bind(); err == nil {
+		err = p.discretise()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
-	p.fused = fused(m)
+	p.fused = fused(p.file)
 	return p, nil
 }
 
@@ -126,6 +129,12 @@ func (p *Prior) bind() error {
 		return fmt.Errorf("%w: input %s is not a time of type int64 or float with shape [batch]", ErrGraph, p.t.Name)
 	}
 	p.output = out[0].Name
+	_, h, w := p.smallest()
+	for i, side := range []int{h, w} {
+		if p.x.Dims[2+i] > 0 {
+			p.Card.Fixed[i] = side
+		}
+	}
 	if c := p.x.Dims[1]; c >= 0 && c != p.channels() {
 		return fmt.Errorf("%w: channels is %d, the graph's input %s has %d", ErrCard, p.channels(), p.x.Name, c)
 	}
@@ -146,13 +155,16 @@ func (p *Prior) channels() int {
 	return p.Card.Channels
 }
 
-// multiple divides both sides of tensors of the prior's space.
-func (p *Prior) multiple() int {
+// factor is the side of an image over that of a tensor of the prior's space.
+func (p *Prior) factor() int {
 	if p.Card.Latent != nil {
-		return p.Card.MultipleOf / p.Card.Latent.Factor
+		return p.Card.Latent.Factor
 	}
-	return p.Card.MultipleOf
+	return 1
 }
+
+// multiple divides both sides of tensors of the prior's space.
+func (p *Prior) multiple() int { return p.Card.MultipleOf / p.factor() }
 
 // predicted returns the number of output channels.
 func (p *Prior) predicted() int {
@@ -201,6 +213,9 @@ func (p *Prior) predict(g *onnx.Graph, form *modelfile.Model, x, t onnx.Value) (
 	kind := "image"
 	if p.Card.Latent != nil {
 		kind = "latent"
+	}
+	if err := p.Takes(h*p.factor(), w*p.factor(), 0); err != nil {
+		return onnx.Value{}, err
 	}
 	if m := p.multiple(); h%m != 0 || w%m != 0 {
 		return onnx.Value{}, fmt.Errorf("prior %s: %s of %d×%d: both sides must be a multiple of %d", p.File, kind, w, h, m)

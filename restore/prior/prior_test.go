@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,7 +109,17 @@ func TestLoadErrors(t *testing.T) {
 		"input channels":    {model(t, 4, 4, onnx.Int64, nil), prior.ErrCard, "channels is 3"},
 		"output channels":   {model(t, 3, 6, onnx.Int64, nil), prior.ErrCard, "3 output channels expected"},
 		"variance promised": {model(t, 3, 3, onnx.Int64, map[string]string{"learned_variance": "true"}), prior.ErrCard, "6 output channels expected"},
-		"time of bools":     {model(t, 3, 3, onnx.Bool, nil), prior.ErrGraph, "not a time"},
+		"edm of an index":   {model(t, 3, 3, onnx.Float, map[string]string{"prediction": "edm:0.5"}), prior.ErrCard, "must be epsilon, sample or velocity"},
+		"no deviation":      {model(t, 3, 3, onnx.Float, map[string]string{"prediction": "edm:0", "schedule": "sigma:cosine:9"}), prior.ErrCard, "edm:STD"},
+		"velocity of sigma": {model(t, 3, 3, onnx.Float, map[string]string{"prediction": "velocity", "schedule": "sigma:cosine:9"}), prior.ErrCard, "edm:STD"},
+		"index of a flow":   {model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "flow:cosine:9"}), prior.ErrCard, "timestep must be float"},
+		"variance of a flow": {
+			model(t, 3, 6, onnx.Float, map[string]string{"schedule": "flow:cosine:9", "learned_variance": "true"}), prior.ErrCard, "must be false for a schedule",
+		},
+		"no image in epsilon": {
+			model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "zero_snr:cosine:9"}), prior.ErrCard, "must be sample or velocity",
+		},
+		"time of bools": {model(t, 3, 3, onnx.Bool, nil), prior.ErrGraph, "not a time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +167,27 @@ func TestSchedules(t *testing.T) {
 	if err != nil || !(cos.AlphaBar[99] <= 1e-3) || !(cos.AlphaBar[0] >= 0.99) {
 		t.Errorf("cosine: %v", err)
 	}
-	for _, bad := range []string{"", "linear", "linear:1:2:3:4", "linear:0.02:1e-4:1000", "linear:a:b:c", "cosine:1", "sqrt:4", "cosine:1e9"} {
+	table, err := prior.ParseSchedule("table:0.9:0.5:0.25:0")
+	if err != nil || !slices.Equal(table.AlphaBar[:3], []float64{0.9, 0.5, 0.25}) || !(math.Abs(table.AlphaBar[3]-0.25e-3) <= 1e-12) {
+		t.Errorf("table: %v, %v", table, err)
+	}
+	// Values of rescale_zero_terminal_snr of diffusers.
+	zero, err := prior.ParseSchedule("zero_snr:scaled_linear:0.00085:0.012:1000")
+	must(t, err)
+	for at, want := range map[int]float64{0: 0.99915, 500: 0.24101878275731575, 998: 1.9678880566212916e-07, 999: 1.9678880566212916e-10} {
+		if got := zero.AlphaBar[at]; !(math.Abs(got/want-1) <= 1e-9) {
+			t.Errorf("zero SNR: ᾱ of %d is %g, want %g", at, got, want)
+		}
+	}
+	for _, kind := range []string{"flow:", "sigma:"} {
+		if levels, err := prior.ParseSchedule(kind + "zero_snr:cosine:100"); err != nil || levels.Steps() != 100 {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	for _, bad := range []string{
+		"", "linear", "linear:1:2:3:4", "linear:0.02:1e-4:1000", "linear:a:b:c", "cosine:1", "sqrt:4", "cosine:1e9", "table", "table:0.5", "table:0.5:0.5", "table:1:0.5",
+		"table:0.5:0:0", "table:0.5:-1", "table:NaN:0.5", "zero_snr:", "flow", "flow:flow:cosine:9", "sigma:0.1",
+	} {
 		if _, err := prior.ParseSchedule(bad); err == nil {
 			t.Errorf("ParseSchedule(%q) returned no error", bad)
 		}

@@ -31,12 +31,16 @@ type Verification struct {
 	Unfused string
 	// CPU is the reason why the CPU provider computes the network, although the runtime has OpenVINO as its alternative; else empty.
 	CPU string
+	// Doubt is the reason why the card is probably wrong, see [Doubt]; else empty.
+	Doubt string
 }
 
 // Verify runs the network once on noise. Call it before the first Predict. The bundled prior is not run.
 //
 // It also runs the encoder, the quantizer and the decoder of a latent prior once; ErrBundle: a part cannot run, or its result
 // has another shape than the card states or is not finite.
+//
+// It also denoises a small picture, see [Prior.Fits].
 //
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
 // images or are not finite; errors of the device and of ctx pass through. On a GPU, a network that exceeds the memory, or
@@ -62,7 +66,11 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (v Verifica
 		defer base.Close()
 		other = rt
 	}
-	want, err := p.sample(ctx, base, p.file)
+	want, err := p.sample(ctx, base, p.file, func(ctx context.Context, net *Network) error {
+		fits, err := p.Fits(ctx, net)
+		v.Doubt = Doubt(fits)
+		return err
+	})
 	if hostError(ctx, base, err) {
 		return v, fmt.Errorf("prior %s: %w: the network cannot run: %s", p.File, ErrGraph, err.Error()) // not ErrMemory, which is no fault of a file
 	}
@@ -97,7 +105,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (v Verifica
 
 // agree returns an error if OpenVINO cannot run a form of the network, or predicts other values than the CPU provider.
 func (p *Prior) agree(ctx context.Context, openVINO *onnxruntime.Runtime, form *modelfile.Model, want []float32) error {
-	got, err := p.sample(ctx, openVINO, form)
+	got, err := p.sample(ctx, openVINO, form, nil)
 	if err != nil {
 		return err
 	}
@@ -136,38 +144,41 @@ func hostError(ctx context.Context, rt *onnxruntime.Runtime, err error) bool {
 	return host && ctx.Err() == nil && (errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDeviceLost))
 }
 
-// sample returns the predictions of a form of the network for one batch of fixed noise in the middle of the schedule.
-func (p *Prior) sample(ctx context.Context, rt *onnxruntime.Runtime, form *modelfile.Model) ([]float32, error) {
+// sample returns the predictions of a form of the network for one batch of fixed noise in the middle of the schedule. It calls more with the network, if
+// not nil, of which a lack of memory or time is no error.
+func (p *Prior) sample(ctx context.Context, rt *onnxruntime.Runtime, form *modelfile.Model, more func(ctx context.Context, net *Network) error) ([]float32, error) {
 	n, h, w := p.smallest()
 	net, err := p.compile(rt, form, n, h, w, onnxruntime.FP32)
 	if err != nil {
 		return nil, err
 	}
 	defer net.Close()
-	noise.Normal(net.X.F32, noise.NewKey([32]byte([]byte("ddiff prior verify: fixed noise."))), noise.Step, 0, 1)
+	noise.Normal(net.X.F32, fixedNoise(), noise.Step, 0, 1)
 	net.T.I64[0] = int64(p.Schedule.Steps() / 2)
 	ctx, cancel := context.WithTimeoutCause(ctx, verifyLimit, errSlow)
 	defer cancel()
 	if err := net.Run(ctx); err != nil {
 		return nil, err
 	}
-	return slices.Clone(net.Y.F32), nil
+	got := slices.Clone(net.Y.F32)
+	if more != nil && finite(got) {
+		if err := more(ctx, net); err != nil && !undecided(err) {
+			return nil, err
+		}
+	}
+	return got, nil
 }
 
 // smallest returns the smallest batch of images that the network takes.
 func (p *Prior) smallest() (n, h, w int) {
 	side := (verifySide + p.Card.MultipleOf - 1) / p.Card.MultipleOf * p.Card.MultipleOf
 	n, h, w = 1, side, side
-	factor := 1
-	if p.Card.Latent != nil {
-		factor = p.Card.Latent.Factor
-	}
 	if d := p.x.Dims; d[0] > 0 {
 		n = d[0]
 	}
 	for i, size := range []*int{&h, &w} {
 		if d := p.x.Dims[2+i]; d > 0 {
-			*size = d * factor
+			*size = d * p.factor()
 		}
 	}
 	return n, h, w

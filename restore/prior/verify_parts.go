@@ -21,7 +21,7 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnxruntime.Runtime) error 
 	s := p.Space()
 	latents := s.Dims(images)
 	x := make([]float32, n*p.Card.Channels*h*w)
-	noise.Normal(x, noise.NewKey([32]byte([]byte("ddiff prior verify: fixed noise."))), noise.Step, 0, 1)
+	noise.Normal(x, fixedNoise(), noise.Step, 0, 1)
 	for i := range x {
 		x[i] = float32(math.Tanh(float64(x[i]) / 2)) // in the range of images
 	}

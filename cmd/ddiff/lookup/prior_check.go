@@ -153,7 +153,7 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		return nil, cli.Usage(fmt.Errorf("--images: %w", err))
 	}
 	m := p.Card.MultipleOf
-	size := (o.size + m - 1) / m * m
+	size := (cmp.Or(p.Card.Fixed[0], o.size) + m - 1) / m * m
 	var out []*raster.Image
 	for _, e := range entries {
 		if !slices.Contains([]string{".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"}, strings.ToLower(filepath.Ext(e.Name()))) {
@@ -202,6 +202,7 @@ func showPrior(out io.Writer, r *check.PriorReport) {
 		fmt.Fprintln(w, "\t")
 	}
 	_ = w.Flush() // standard output, as above
+	showFits(out, r.Fits)
 	for _, s := range r.Warnings {
 		fmt.Fprintln(out, "\nwarning:", s)
 	}
@@ -212,6 +213,26 @@ func showPrior(out io.Writer, r *check.PriorReport) {
 		showAgreement(out, r.Vectors)
 	}
 	fmt.Fprintf(out, "ms_per_call=%.1f peak_mib=%.0f\n", r.MSPerCall, r.PeakMiB)
+}
+
+// showFits prints how well the network denoises as the card says, and as other cards would.
+func showFits(out io.Writer, fits []prior.Fit) {
+	if len(fits) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "\ncard\tprediction\tschedule")
+	for _, level := range prior.FitLevels() {
+		fmt.Fprintf(w, "\terror at sigma %g", level)
+	}
+	for i, f := range fits {
+		fmt.Fprintf(w, "\n%s\t%s\t%.40s", []string{"this", "another"}[min(i, 1)], f.Prediction, f.Schedule)
+		for _, e := range f.Errors {
+			fmt.Fprintf(w, "\t%.4g", e)
+		}
+	}
+	fmt.Fprintln(w)
+	_ = w.Flush()
 }
 
 func showAgreement(out io.Writer, a *check.Agreement) {
@@ -285,6 +306,9 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 		{"schedule", c.Schedule}, {"steps", p.Schedule.Steps()}, {"range", c.Range}, {"channels", c.Channels},
 		{"multiple of", c.MultipleOf}, {"learned variance", c.LearnedVariance}, {"parameters", p.Parameters()},
 		{"operator set", p.Opset()}, {"licence", c.License}, {"training", c.Training},
+	}
+	if c.Fixed != [2]int{} {
+		rows = append(rows, [2]any{"only images of", fmt.Sprintf("%d×%d", c.Fixed[1], c.Fixed[0])})
 	}
 	if l := c.Latent; l != nil {
 		rows = append(rows, [][2]any{

@@ -74,6 +74,9 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return err
 	}
 	p, err := cli.OpenPriorOf(spec, o.Catalogue)
+	if err == nil {
+		err = cli.CheckPriorSize(spec, &p.Description)
+	}
 	if err != nil {
 		return err
 	}

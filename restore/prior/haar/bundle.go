@@ -106,14 +106,11 @@ func (w *writer) quantizer(g *onnx.Graph, step float32) error {
 
 // unet is the pixel network between decoder and encoder.
 func (w *writer) unet(g *onnx.Graph) error {
-	z, t := g.Input("z", onnx.Float, w.latent()...), g.Input("t", onnx.Int64, -1)
 	in, out := w.network.Inputs(), w.network.Outputs()[0]
 	if len(in[0].Dims) != 4 {
 		in[0], in[1] = in[1], in[0]
 	}
-	if in[1].DType == onnx.Float {
-		t = g.Cast(t, onnx.Float)
-	}
+	z, t := g.Input("z", onnx.Float, w.latent()...), g.Input("t", in[1].DType, -1)
 	got, err := g.Inline(w.network, map[string]onnx.Value{in[0].Name: w.synthesise(g, z), in[1].Name: t}, map[string][]int{out.Name: w.images()})
 	if err != nil {
 		return err
