@@ -32,6 +32,9 @@ func (p *Prior) Compile(rt *onnxruntime.Runtime, n, height, width int, precision
 
 // compile is Compile with one form of the network.
 func (p *Prior) compile(rt *onnxruntime.Runtime, form *modelfile.Model, images, height, width int, precision onnxruntime.Precision) (n *Network, err error) {
+	if err := p.Takes(height, width, 0); err != nil {
+		return nil, err
+	}
 	g := onnx.NewGraph(p.Opset())
 	g.Half(precision == onnxruntime.FP16)
 	x := g.Input("x", onnx.Float, p.Space().Dims([]int{images, p.Card.Channels, height, width})...)

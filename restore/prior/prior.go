@@ -214,9 +214,6 @@ func (p *Prior) predict(g *onnx.Graph, form *modelfile.Model, x, t onnx.Value) (
 	if p.Card.Latent != nil {
 		kind = "latent"
 	}
-	if err := p.Takes(h*p.factor(), w*p.factor(), 0); err != nil {
-		return onnx.Value{}, err
-	}
 	if m := p.multiple(); h%m != 0 || w%m != 0 {
 		return onnx.Value{}, fmt.Errorf("prior %s: %s of %d×%d: both sides must be a multiple of %d", p.File, kind, w, h, m)
 	}
