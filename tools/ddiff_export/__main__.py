@@ -45,6 +45,15 @@ def parser() -> argparse.ArgumentParser:
     c.add_argument("--directory", type=Path, required=True, help="directory with config.json, weights and scheduler_config.json")
     c.set_defaults(run=lambda m, o: m.diffusers(o.directory, o.out, o.name, o.license, _options(o)))
 
+    c = _command(sub, "flow", "export a U-Net of flow matching as a prior")
+    _configured(c, "cfm_cifar10")
+    c.set_defaults(run=lambda m, o: m.flow_matching(o.config, o.field, o.weights, o.out, o.name, o.license, _options(o)))
+
+    c = _command(sub, "edm", "export the network of a pickle of EDM as a prior; its code is not run")
+    c.add_argument("--weights", type=Path, required=True, help="published file, such as edm-ffhq-64x64-uncond-vp.pkl")
+    _labelled(c)
+    c.set_defaults(run=lambda m, o: m.edm_pickle(o.weights, o.out, _label(o.label), o.name, o.license, _options(o)))
+
     c = _command(sub, "drunet", "export the denoiser DRUNet as a prior by Tweedie's formula")
     _configured(c, "drunet_color or drunet_gray")
     c.set_defaults(run=lambda m, o: m.denoiser_prior(o.config, o.field, o.weights, o.out, o.name, o.license, _options(o)))

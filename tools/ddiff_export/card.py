@@ -14,8 +14,10 @@ from onnx import ModelProto, TensorProto
 from .errors import ExportError
 from .onnx_file import metadata, set_metadata
 
-PREDICTIONS = ("epsilon", "sample", "velocity")
-SCHEDULE = re.compile(r"(linear|scaled_linear):[0-9.eE+-]+:[0-9.eE+-]+:[0-9]+|cosine:[0-9]+")
+PREDICTION = re.compile(r"epsilon|sample|velocity|edm:[0-9.eE+-]+")
+SCHEDULE = re.compile(
+    r"((flow|sigma):)?(zero_snr:)?((linear|scaled_linear):[0-9.eE+-]+:[0-9.eE+-]+:[0-9]+|cosine:[0-9]+|table(:[0-9.eE+-]+){2,})"
+)
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ def check(model: ModelProto, source: str) -> None:
             raise ExportError(f"{source}: the card lacks {key}")
         return value
 
-    if get("prediction") not in PREDICTIONS:
-        raise ExportError(f"{source}: the card's prediction is {get('prediction')!r}, not one of {', '.join(PREDICTIONS)}")
+    if not PREDICTION.fullmatch(get("prediction")):
+        raise ExportError(f"{source}: the card's prediction is {get('prediction')!r}, which ddiff does not support")
     if not SCHEDULE.fullmatch(get("schedule")):
         raise ExportError(f"{source}: ddiff does not support the card's schedule {get('schedule')!r}")
     get("license")

@@ -11,7 +11,7 @@ import torch
 from onnx import ModelProto
 from torch import Tensor
 
-from . import adm, bkse, card, checkpoint, denoiser, diffusers_unet, ldm, lpips, onnx_file, tweedie, tweedie_onnx, vectors, write
+from . import adm, bkse, card, checkpoint, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, tweedie, tweedie_onnx, vectors, write
 from .errors import ExportError
 from .onnx_file import IMAGE
 from .overrides import apply, choose
@@ -79,6 +79,27 @@ def diffusers(directory: Path, out: Path, name: str, license: str, o: Options) -
         c.in_channels, c.multiple, f"int64 index 0..{said['steps'] - 1}",
     )  # fmt: skip
     return write.prior(network, described, out, o, steps=said["steps"])
+
+
+def flow_matching(config: str, fields: Sequence[str], weights: Path, out: Path, name: str, license: str, o: Options) -> list[Path]:
+    """Exports a U-Net of flow matching as a prior."""
+    c = apply(choose(flow.CONFIGS, config), fields)
+    network = flow.Flow(adm.load(c, checkpoint.read(weights), str(weights)))
+    described = card.Card(
+        name or config, license or c.license, f"flow matching, configuration {config}", "velocity", c.schedule, c.channels, c.multiple, "float t: 1 is noise"
+    )
+    return write.prior(network, described, out, o, times=(0.01, 0.9))
+
+
+def edm_pickle(weights: Path, out: Path, label: int | None, name: str, license: str, o: Options) -> list[Path]:
+    """Exports the network of a pickle of EDM as a prior."""
+    network, deviation = edm.load(weights, label)
+    c = network.config
+    training = "EDM" + (f", class {label}" if label is not None else "")
+    described = card.Card(
+        name or weights.stem, license or "CC-BY-NC-SA-4.0", training, f"edm:{deviation:g}", edm.SCHEDULE, c.in_channels, c.multiple, "float ln(sigma)/4"
+    )
+    return write.prior(network, described, out, o, times=(-1.1, 1.0))
 
 
 def denoiser_prior(config: str, fields: Sequence[str], weights: Path, out: Path, name: str, license: str, o: Options) -> list[Path]:

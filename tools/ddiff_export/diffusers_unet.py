@@ -283,8 +283,13 @@ def _scheduler(directory: Path, base: Path) -> dict[str, Any]:
     kind, steps = f.get("beta_schedule", "linear"), f.get("num_train_timesteps", 1000)
     first, last = f.get("beta_start", 1e-4), f.get("beta_end", 0.02)
     schedules = {"squaredcos_cap_v2": f"cosine:{steps}"} | {k: f"{k}:{first:g}:{last:g}:{steps}" for k in ("linear", "scaled_linear")}
-    if kind not in schedules or f.get("trained_betas") or f.get("rescale_betas_zero_snr"):
-        raise ExportError(f"{source}: beta_schedule {kind!r} with its other settings is not supported; want {', '.join(schedules)}")
+    if f.get("trained_betas"):
+        kept = torch.cumprod(1 - torch.tensor(f["trained_betas"], dtype=torch.float64), 0)
+        schedules[kind], steps = ":".join(["table", *(f"{a:.9g}" for a in kept.tolist())]), len(kept)
+    if kind not in schedules:
+        raise ExportError(f"{source}: beta_schedule {kind!r} is not supported; want {', '.join(schedules)}")
+    if f.get("rescale_betas_zero_snr"):
+        schedules[kind] = "zero_snr:" + schedules[kind]
     prediction = f.get("prediction_type", "epsilon")
     if prediction not in PREDICTIONS:
         raise ExportError(f"{source}: prediction_type is {prediction!r}, want {', '.join(PREDICTIONS)}")

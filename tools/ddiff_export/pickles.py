@@ -135,7 +135,7 @@ class _Archive(Unpickler):
 
 class _Older(Unpickler):
     def make(self, key: str, dtype: torch.dtype, count: int) -> Tensor:
-        return torch.zeros(count, dtype=dtype)  # _read_older fills it later
+        return torch.zeros(count, dtype=dtype)  # read_older fills it later
 
 
 def _width(dtype: torch.dtype) -> int:
@@ -162,7 +162,7 @@ def read(path: Path) -> Any:
             if file.read(4) == b"PK\x03\x04":
                 return _read_archive(path)
             file.seek(0)
-            return _read_older(file)
+            return read_older(file)
     except (ExportError, Damaged):
         raise
     except Exception as err:  # a damaged pickle can raise any exception
@@ -181,7 +181,8 @@ def _read_archive(path: Path) -> Any:
         return _Archive(archive, prefix).load()
 
 
-def _read_older(file: BinaryIO) -> Any:
+def read_older(file: BinaryIO) -> Any:
+    """Reads the object of a checkpoint in the older format."""
     if Unpickler(file).load() != MAGIC or Unpickler(file).load() != VERSION:
         raise Damaged("not a checkpoint")
     Unpickler(file).load()

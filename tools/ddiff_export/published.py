@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import adm, bkse, denoiser, ldm, lpips
+from . import adm, bkse, denoiser, flow, ldm, lpips
 from .errors import ExportError
 from .random_weights import Case
 
@@ -20,6 +20,7 @@ def cases(folder: Path) -> list[Case]:
     for command, configs, kind in (
         ("guided-diffusion", adm.CONFIGS, "prior"),
         ("ldm", ldm.CONFIGS, "bundle"),
+        ("flow", flow.CONFIGS, "prior"),
         ("drunet", denoiser.CONFIGS, "prior"),
         ("bkse", bkse.CONFIGS, "operator"),
     ):
@@ -30,6 +31,7 @@ def cases(folder: Path) -> list[Case]:
         files = [folder / trunk, folder / f"{network}.pth"]
         if all(path.is_file() for path in files):
             out.append(Case(f"lpips_{network}_published", "metric", ("lpips", "--network", network, "--weights", *map(str, files))))
+    out += [Case(path.stem, "prior", ("edm", "--weights", str(path))) for path in sorted(folder.glob("edm-*.pkl"))]
     for path in sorted(folder.iterdir()):
         if (path / "config.json").is_file() or (path / "unet" / "config.json").is_file():
             out.append(Case(path.name, "prior", ("diffusers", "--directory", str(path), "--license", "see the publication")))

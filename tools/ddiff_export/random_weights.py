@@ -1,20 +1,26 @@
 """Small networks of every architecture with random weights, saved in the formats of the published files.
 
 Each network has the structure of a published configuration with smaller widths. The formats are
-zip and older PyTorch checkpoints, a training checkpoint, and safetensors.
+zip and older PyTorch checkpoints, a training checkpoint, pickled modules, and safetensors.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
+import sys
+import types
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
-from . import adm, bkse, denoiser, diffusers_unet, ldm, lpips, onnx_file, tweedie, vq
+from . import adm, bkse, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, tweedie, vq
 from .checkpoint import State, write_safetensors
 from .overrides import settings
 
@@ -54,6 +60,7 @@ def cases(out: Path, seed: int = 0) -> list[Case]:
     out.mkdir(parents=True, exist_ok=True)
     made = [_adm(out, name, seed) for name in ADM]
     made += [_ldm(out, name, seed) for name in ldm.CONFIGS]
+    made += [_flow(out, seed), _edm(out, seed, adm=False), _edm(out, seed, adm=True)]
     made += [_diffusers(out, seed), *_drunet(out, seed), _bkse(out, seed)]
     return made + [_lpips(out, name, seed) for name in lpips.LAYERS]
 
@@ -84,6 +91,60 @@ def _ldm(out: Path, name: str, seed: int) -> Case:
     path = out / f"{Path(ldm.CONFIGS[name].published).stem}.ckpt"
     torch.save({"epoch": 1, "global_step": 2, "state_dict": OrderedDict(weights), "optimizer_states": [], "lr_schedulers": []}, path)
     return Case(f"ldm_{name}", "bundle", ("ldm", "--config", name, "--weights", str(path), *_fields(c)))
+
+
+def _flow(out: Path, seed: int) -> Case:
+    c = flow.CONFIGS["cfm_cifar10"].tiny()
+    weights = state(randomise(adm.UNet(c), seed))
+    path = out / flow.CONFIGS["cfm_cifar10"].published
+    torch.save({"net_model": {k: 2 * v for k, v in weights.items()}, "ema_model": weights, "step": 400000}, path)
+    return Case("flow_cfm", "prior", ("flow", "--config", "cfm_cifar10", "--weights", str(path), *_fields(c)))
+
+
+def _edm(out: Path, seed: int, adm: bool) -> Case:
+    arguments = {
+        "img_resolution": 32, "in_channels": 3, "out_channels": 3, "label_dim": 10 if adm else 0, "augment_dim": 9, "dropout": 0.1,
+        "model_channels": 32, "channel_mult": [1, 2], "num_blocks": 1, "attn_resolutions": [16],
+    }  # fmt: skip
+    path = out / f"edm-{'adm' if adm else 'vp'}.pkl"
+    kind = "DhariwalUNet" if adm else "SongUNet"
+    pickle_edm(randomise(edm.UNet(edm.config(kind, arguments, "the test")), seed), arguments, path)
+    return Case(path.stem.replace("-", "_"), "prior", ("edm", "--weights", str(path), *(["--class", "3"] if adm else [])))
+
+
+def _reconstruct_persistent_obj(meta: Mapping[str, Any]) -> None:
+    """Stands for the function of this name, which runs the code of a pickle."""
+    raise AssertionError("the code of a pickle was run")
+
+
+class _Persistent(nn.Module):
+    """A module that is pickled like those of torch_utils.persistence."""
+
+    def __reduce__(self) -> tuple:
+        fields = dict(self.__dict__)
+        name = fields.pop("name")
+        return _reconstruct_persistent_obj, ({"type": "class", "version": 6, "module_src": "raise SystemExit", "class_name": name, "state": fields},)
+
+
+def _persistent(module: nn.Module, name: str = "", **more: Any) -> nn.Module:
+    """A module with its parts in that form; dictionaries of modules are those of PyTorch."""
+    plain = isinstance(module, nn.ModuleDict)
+    out = nn.ModuleDict() if plain else _Persistent()
+    out.__dict__.update(module.__dict__ | ({} if plain else {"name": name or type(module).__name__}) | more)
+    out._modules = OrderedDict((k, _persistent(m)) for k, m in module._modules.items() if m is not None)
+    return out
+
+
+def pickle_edm(network: edm.UNet, arguments: Mapping[str, Any], path: Path) -> None:
+    """Writes a U-Net as a published pickle of EDM."""
+    kind = "DhariwalUNet" if network.config.adm else "SongUNet"
+    network.map_augment = nn.Linear(9, network.config.model_channels, bias=False)
+    whole = _persistent(nn.Module(), "EDMPrecond", sigma_data=0.5)
+    whole._modules["model"] = _persistent(network, kind, _init_args=(), _init_kwargs=dict(arguments), config=None)
+    packages = {name: types.ModuleType(name) for name in ("torch_utils", "torch_utils.persistence")}
+    packages["torch_utils.persistence"]._reconstruct_persistent_obj = _reconstruct_persistent_obj  # type: ignore[attr-defined]
+    with mock.patch.dict(sys.modules, packages), mock.patch.object(_reconstruct_persistent_obj, "__module__", "torch_utils.persistence"), path.open("wb") as file:
+        pickle.dump({"ema": whole, "loss_fn": None}, file)
 
 
 def _diffusers(out: Path, seed: int) -> Case:

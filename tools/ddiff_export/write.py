@@ -73,10 +73,12 @@ TIME: Dims = ("batch",)
 
 
 def prior(
-    network: nn.Module, described: card.Card, out: Path, options: Options, size: int = 64, steps: int = 1000
+    network: nn.Module, described: card.Card, out: Path, options: Options, size: int = 64, steps: int = 1000,
+    times: tuple[float, float] | None = None,
 ) -> list[Path]:
     """Writes a module (x, t) as a prior. size is the minimum side of the images of the vectors;
-    they are wider than high, so that a fixed shape is detected."""
+    they are wider than high, so that a fixed shape is detected. times are two of a continuous
+    network, which replace time indices."""
     channels, m = described.channels, described.multiple_of
     image: Dims = ("batch", channels, "height", "width")
     side = max(m, -(-size // m) * m)
@@ -84,7 +86,9 @@ def prior(
     def example(which: int) -> Mapping[str, Tensor]:
         generator = torch.Generator().manual_seed(options.seed + which)
         shape = (1 + which, channels, side, side + which * m)
-        return {"x": torch.randn(shape, generator=generator), "t": torch.linspace(0.01 * steps, 0.9 * steps, 1 + which).long()}
+        t = torch.linspace(*times, 1 + which) if times else torch.linspace(0.01 * steps, 0.9 * steps, 1 + which).long()
+        return {"x": torch.randn(shape, generator=generator), "t": t}
 
-    ports = Ports({"x": image, "t": TIME}, {"eps" if described.prediction == "epsilon" else described.prediction: image})
+    output = "eps" if described.prediction == "epsilon" else described.prediction.split(":")[0]
+    ports = Ports({"x": image, "t": TIME}, {output: image})
     return module(network, ports, example, lambda model: card.write(model, described), out, options)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from ddiff_export import adm, bkse, denoiser, diffusers_unet, ldm, lpips, vq
+from ddiff_export import adm, bkse, denoiser, diffusers_unet, edm, flow, ldm, lpips, vq
 from ddiff_export.adm_blocks import Attention, TokenAttention, TransformerBlock, attend
 from ddiff_export.checkpoint import without_init
 from ddiff_export.errors import ExportError
@@ -51,6 +51,18 @@ PUBLISHED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
             ("imagenet256", 400920579, "7b0f2712566147edde02ec0a2dfce603c0fd5b76b6e775a818fb9de53be32c27"),
         )
     },
+    "flow cfm_cifar10": (
+        lambda: adm.UNet(flow.CONFIGS["cfm_cifar10"]), 35746307, "dbeebed75e8e4707339f5e07456ad357dc1fb901eb88d37f6b77451fffbf37be"
+    ),
+    # Without the part for augmented training and the constants of the resampling.
+    "edm ffhq": (
+        lambda: edm.UNet(edm.config("SongUNet", {"img_resolution": 64, "in_channels": 3, "out_channels": 3, "augment_dim": 9}, "")),
+        61804419, "3b4d1d288d3901a72ea169de9aeaab91a2f926b4d526d441668ceb2fd690c5cf",
+    ),
+    "edm imagenet": (
+        lambda: edm.UNet(edm.config("DhariwalUNet", {"img_resolution": 64, "in_channels": 3, "out_channels": 3, "label_dim": 1000}, "")),
+        295899267, "bb76adc17a660269dfa30f0d6111f3ae1220776e675784f45d453f99c44806f5",
+    ),
     "vq-f4": (lambda: vq.FirstStage(vq.Config()), 55322782, "56a2c53042a2ae6429345af0f5d6f9e0b3757aa0027fafe79dccc1cd2916673a"),
     "bkse": (lambda: bkse.Wizard(bkse.CONFIGS["gopro_wvae"]), 115265475, "a77ee1c9433857a5c0abce5e673a6df8532ca7de1ab4f3dc20478f1af557d53f"),
     "bkse without vae": (lambda: bkse.Wizard(bkse.CONFIGS["gopro_wovae"]), 49205187, "7e70639320e4022785cb3c1d430677b57ca864eca7b92169dbd1a46598a08206"),

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from ddiff_export import __main__ as cli
-from ddiff_export import card, checkpoint, denoiser, diffusers_unet, lpips, onnx_file, published, random_weights
+from ddiff_export import card, checkpoint, denoiser, diffusers_unet, edm, lpips, onnx_file, published, random_weights
 from ddiff_export.checkpoint import write_safetensors
 from ddiff_export.errors import ExportError
 from ddiff_export.overrides import settings
@@ -99,6 +99,45 @@ def test_code_is_not_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         assert cli.main(["drunet", "--config", "drunet_color", "--weights", str(path), "--out", str(tmp_path / "o")]) == 2
         capsys.readouterr()
     assert not mark.exists()
+
+
+def test_edm_pickles(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """The source code in a pickle, which ends the process, and other functions are not run."""
+    case = random_weights._edm(tmp_path, 0, adm=False)
+    path, out = tmp_path / "edm-vp.pkl", tmp_path / "out.onnx"
+
+    def refused(*parts: str) -> None:
+        assert cli.main(["edm", "--weights", str(path), "--out", str(out)]) == 2
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1 and all(part in line for part in parts), line
+
+    whole = path.read_bytes()
+    assert b"raise SystemExit" in whole
+    assert cli.main([*case.arguments, "--out", str(out), "--no-vectors"]) == 0
+    entries = onnx_file.metadata(onnx.load(str(out)))
+    assert entries["ddiff.prediction"] == "edm:0.5" and entries["ddiff.schedule"] == "sigma:linear:1e-4:0.02:1000"
+    capsys.readouterr()
+    path.write_bytes(whole[: len(whole) // 2])
+    refused("edm-vp.pkl: truncated, or not a pickle")
+    path.write_bytes(whole.replace(b"EDMPrecond", b"VPPrecond2"))
+    refused("it holds a VPPrecond2, only EDMPrecond is supported")
+    mark = tmp_path / "was-run"
+    path.write_bytes(pickle.dumps({"ema": Trap(mark)}))
+    refused("refused: the file names posix.mkdir")
+    assert not mark.exists()
+    with pytest.raises(ExportError, match="embedding_type is 'fourier', only 'positional' is supported"):
+        edm.config("SongUNet", {"embedding_type": "fourier"}, "p.pkl")
+
+
+def test_schedules_of_diffusers(tmp_path: Path) -> None:
+    def schedule(**fields: object) -> str:
+        (tmp_path / "scheduler_config.json").write_text(json.dumps(fields))
+        return diffusers_unet._scheduler(tmp_path, tmp_path)["schedule"]
+
+    assert schedule(beta_schedule="scaled_linear", rescale_betas_zero_snr=True, prediction_type="v_prediction") == "zero_snr:scaled_linear:0.0001:0.02:1000"
+    assert schedule(trained_betas=[0.5, 0.5]) == "table:0.5:0.25"
+    with pytest.raises(ExportError, match="beta_schedule 'sigmoid' is not supported"):
+        schedule(beta_schedule="sigmoid")
 
 
 def test_training_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
