@@ -195,6 +195,9 @@ func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error
 	return s.loader.Measure(ctx, j)
 }
 
+// Doubt is a line on a card of the prior that is probably wrong, or empty.
+func (s *Session) Doubt() string { return s.engine.Doubt() }
+
 // Tiles returns the tiles in which a picture is restored, 0 for none. It solves nothing.
 func (s *Session) Tiles(p Picture) (side, overlap int, err error) {
 	var j job.Job

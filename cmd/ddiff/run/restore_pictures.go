@@ -183,6 +183,9 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 				return cli.PriorError(err)
 			}
 			defer func() { err = errors.Join(err, session.Close()) }()
+			if doubt := session.Doubt(); doubt != "" && i == 0 {
+				w.show.Say("warning: " + doubt)
+			}
 			for _, r := range session.Restore(inner, part...) {
 				if errors.Is(r.Err, onnxruntime.ErrDeviceLost) || errors.Is(r.Err, onnxruntime.ErrFallback) {
 					return fmt.Errorf("solve: %w", r.Err)

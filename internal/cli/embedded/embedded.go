@@ -130,6 +130,9 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		}
 		engines = append(engines, engine)
 	}
+	if doubt := engines[0].Doubt(); doubt != "" {
+		fmt.Fprintln(stderr, "warning:", cli.Printable(doubt))
+	}
 	operators, err := campaign.VerifyOperators(ctx, runtimes[0], o.Catalogue, p)
 	if err != nil {
 		return err
