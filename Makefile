@@ -257,7 +257,7 @@ wheel: build-packages ## Build the Python package with the program inside, for t
 	@bin/wheel/build/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir bin/wheel ./python
 
 .PHONY: python-test
-python-test: wheel ## Install the wheel in a fresh virtual environment, run its tests and notebooks (needs PyPI)
+python-test: test-packages wheel ## Install the wheel in a fresh virtual environment, run its tests and notebooks (needs PyPI)
 	@scripts/python-test.sh
 
 .PHONY: docs

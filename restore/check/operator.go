@@ -54,7 +54,8 @@ type OperatorReport struct {
 	// Parameters are the numbers that a campaign may set.
 	Parameters []OperatorParameter      `json:"parameters,omitempty"`
 	Gradient   *operator.GradientReport `json:"gradient,omitempty"`
-	// Adjoint is |⟨Ax, w⟩ − ⟨x, Aᵀw⟩| over the product of the norms, if the card declares A linear.
+	// Adjoint is |⟨Ax, w⟩ − ⟨x, Aᵀw⟩| over the product of the norms, if the card declares A linear ("true"), or linear but for a constant ("affine"), which is
+	// subtracted.
 	Adjoint *float64   `json:"adjoint,omitempty"`
 	Vectors *Agreement `json:"vectors,omitempty"`
 	// MSPerCall is the median time of a call for one image, in milliseconds.
@@ -86,7 +87,7 @@ func Operator(ctx context.Context, rt *onnxruntime.Runtime, file string, o Opera
 	switch r.Kind {
 	case KindOperator:
 		o.Tolerance = cmp.Or(o.Tolerance, 0.01)
-		err = r.operator(ctx, rt, data, o, n.meta["ddiff.linear"] == "true")
+		err = r.operator(ctx, rt, data, o, n.meta["ddiff.linear"])
 	case KindMetric:
 		err = r.metric(rt)
 	default:
@@ -133,7 +134,7 @@ func (r *OperatorReport) load(data []byte, size int) (*operator.Operator, error)
 }
 
 // operator checks range, gradient and, if the card declares the operator linear, the adjoint.
-func (r *OperatorReport) operator(ctx context.Context, rt *onnxruntime.Runtime, data []byte, o OperatorOptions, linear bool) error {
+func (r *OperatorReport) operator(ctx context.Context, rt *onnxruntime.Runtime, data []byte, o OperatorOptions, linear string) error {
 	op, err := r.load(data, o.Size)
 	if err != nil {
 		return err
@@ -189,13 +190,24 @@ func (r *OperatorReport) operator(ctx context.Context, rt *onnxruntime.Runtime, 
 	if r.Gradient = &g; !(g.Error <= o.Tolerance) {
 		r.Problems = append(r.Problems, fmt.Sprintf("the gradient differs from finite differences by %.3g, more than %g", g.Error, o.Tolerance))
 	}
-	if !linear {
+	if linear != "true" && linear != "affine" {
 		return nil
 	}
 	x = normal(len(x), 3, 1)
+	constant := make([]float32, len(w))
+	if linear == "affine" {
+		y, _, err := evaluate(ctx, make([]float32, len(x)), w)
+		if err != nil {
+			return err
+		}
+		copy(constant, y)
+	}
 	y, gx, err := evaluate(ctx, x, w)
 	if err != nil {
 		return err
+	}
+	for i, c := range constant {
+		y[i] -= c
 	}
 	scale := max(math.Sqrt(dot(y, y)*dot(w, w)), math.Sqrt(dot(x, x)*dot(gx, gx)), 1e-12)
 	e := math.Abs(dot(y, w)-dot(x, gx)) / scale

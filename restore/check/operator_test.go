@@ -35,6 +35,8 @@ func crop(g *onnx.Graph, x onnx.Value) onnx.Value {
 	return g.Mul(g.Slice(x, 3, 2, 10), g.Scalar(1.5))
 }
 
+func shifted(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Add(crop(g, x), g.Scalar(0.5)) }
+
 func curve(g *onnx.Graph, x onnx.Value) onnx.Value {
 	return g.Clip(g.Mul(g.Exp(x), x), -1, 1.2)
 }
@@ -51,10 +53,13 @@ func TestOperator(t *testing.T) {
 		linear  string
 		problem string
 	}{
-		"linear":          {crop, "true", ""},
-		"not linear":      {curve, "false", ""},
-		"wrong gradient":  {stairs, "false", "the gradient differs from finite differences"},
-		"declared linear": {curve, "true", "the card declares the operator linear"},
+		"linear":                        {crop, "true", ""},
+		"not linear":                    {curve, "false", ""},
+		"wrong gradient":                {stairs, "false", "the gradient differs from finite differences"},
+		"declared linear":               {curve, "true", "the card declares the operator linear"},
+		"affine":                        {shifted, "affine", ""},
+		"not linear but for a constant": {curve, "affine", "the card declares the operator linear"},
+		"with a constant":               {shifted, "true", "the card declares the operator linear"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +72,7 @@ func TestOperator(t *testing.T) {
 			if c.problem == "" && !(r.Gradient.Error <= 5e-3) {
 				t.Errorf("gradient %+v", r.Gradient)
 			}
-			if (r.Adjoint != nil) != (c.linear == "true") || !(r.Min < r.Max) || len(r.SHA256) != 64 {
+			if (r.Adjoint != nil) != (c.linear != "false") || !(r.Min < r.Max) || len(r.SHA256) != 64 {
 				t.Errorf("report %+v", r)
 			}
 		})

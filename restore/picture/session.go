@@ -106,21 +106,35 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := map[string]*operator.File{}
-	for _, d := range cfg.Operators.Tasks() {
-		if f := d.Own; f != nil && own[f.SHA256] == nil {
-			own[f.SHA256] = f
-			if err = f.Fits(cfg.Prior.Opset(), cfg.Prior.Card.Channels); err == nil {
-				err = f.Verify(ctx, cfg.Runtime)
-			}
-			if err != nil {
-				return nil, errors.Join(err, engine.Close())
-			}
-		}
-	}
 	s := &Session{cfg: cfg, engine: engine, files: files{}}
-	s.loader = job.Loader{Engine: engine, Operators: own, Sources: s.files, Verified: true, Budget: raster.NewBudget(job.DecodeMemory()), Memory: cfg.Memory}
+	s.loader = job.Loader{Engine: engine, Sources: s.files, Verified: true, Budget: raster.NewBudget(job.DecodeMemory()), Memory: cfg.Memory}
+	if err := s.Use(ctx, cfg.Operators); err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
 	return s, nil
+}
+
+// Use replaces the operators that pictures may name, and verifies the files among them that the former ones lack. Errors are those of [operator.File.Verify].
+func (s *Session) Use(ctx context.Context, operators operator.Set) error {
+	own := map[string]*operator.File{}
+	for _, d := range operators.Tasks() {
+		f := d.Own
+		if f == nil || own[f.SHA256] != nil {
+			continue
+		}
+		if own[f.SHA256] = s.loader.Operators[f.SHA256]; own[f.SHA256] != nil {
+			continue
+		}
+		if err := f.Fits(s.cfg.Prior.Opset(), s.cfg.Prior.Card.Channels); err != nil {
+			return err
+		}
+		if err := f.Verify(ctx, s.cfg.Runtime); err != nil {
+			return err
+		}
+		own[f.SHA256] = f
+	}
+	s.cfg.Operators, s.loader.Operators = operators, own
+	return nil
 }
 
 // Close releases the compiled models.

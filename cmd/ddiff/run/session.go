@@ -222,6 +222,20 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 		spec.Methods = []string{method}
 	}
 	o := s.restoreOptions
+	if r.Operator != "" {
+		if r.Task != "" {
+			return nil, errors.New("a request has a task and an operator; send one of them")
+		}
+		file, err := campaign.OpenOperator(r.Operator)
+		if err != nil {
+			return nil, err
+		}
+		spec.Tasks[0].Name, spec.Tasks[0].Operator = manifest.OperatorName(r.Operator), r.Operator
+		o.Catalogue = o.Catalogue.WithFiles(spec, map[string]*operator.File{r.Operator: file})
+	}
+	if err := s.pictures.Use(r.ctx, o.Catalogue.Operators); err != nil {
+		return nil, err
+	}
 	o.Params = slices.Collect(maps.Keys(r.Params)) // of which hasParam reads the names
 	mask, err := r.Mask.file("mask", (*array).npy)
 	if err != nil {
@@ -243,7 +257,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 		spec.KeepObserved = *r.KeepObserved
 	}
 	encode := (*array).picture
-	if s.Catalogue.Operators.Known(spec.Tasks[0].Name).NotPicture {
+	if d := o.Catalogue.Operators.Known(spec.Tasks[0].Name); d.NotPicture || d.Own != nil {
 		encode = (*array).npy
 	}
 	w := &pictureWriter{restoreOptions: o, spec: spec}

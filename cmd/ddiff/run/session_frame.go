@@ -47,6 +47,8 @@ type request struct {
 	Solver  manifest.Values    `json:"solver"`
 	Seed    uint64             `json:"seed"`
 	Range   *item.ValueRange   `json:"range"` // of black and white in measurements
+	// Operator is the path of an operator's ONNX file, in place of Task.
+	Operator string `json:"operator"`
 	// KeepObserved keeps the observed pixels. Default: those of inpaint.
 	KeepObserved *bool `json:"keep_observed"`
 	// Progress: an answer after each step.

@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +22,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/fuzztest"
 	"ddiff/manifest"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -152,6 +157,8 @@ func TestSession(t *testing.T) {
 		{"wrong task", []any{strings.Replace(header(909, ""), "denoise", "sharpen", 1), y}, 909, "unknown task", false},
 		{"wrong range", []any{header(910, `,"range":[0,0.01]`), y}, 910, "values lie between", true},
 		{"mask of another size", []any{header(911, `,"mask":{"shape":[5,7]}`), y, values(35)}, 911, "mask", true},
+		{"no operator file", []any{strings.Replace(header(914, ""), `"task":"denoise"`, `"operator":"missing.onnx"`, 1), y}, 914, "no such file", false},
+		{"a task and an operator", []any{header(915, `,"operator":"missing.onnx"`), y}, 915, "send one of them", false},
 		{"missing file", []any{"\n{\"id\":912,\"task\":\"denoise\",\"pictures\":[{\"path\":\"missing.png\"}]}\n"}, 912, "no such file", true},
 	} {
 		c.send(bad.frame...)
@@ -163,6 +170,36 @@ func TestSession(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", bad.name, end, bad.want)
 		}
 		works()
+	}
+	if err := errors.Join(c.in.Close(), <-c.ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSessionOperator: an operator's file takes the place of a task, a file that changes is read again.
+func TestSessionOperator(t *testing.T) {
+	c := open(t)
+	file := filepath.Join(t.TempDir(), "half.onnx")
+	for id, factor := range []float32{0.5, 1, 1} {
+		g := onnx.NewGraph(onnx.DefaultOpset)
+		x := g.Input("x", onnx.Float, 1, 3, side, side)
+		g.Output("y", g.Mul(g.Slice(x, 3, 0, side/2), g.Scalar(factor)))
+		data, err := g.Marshal("half")
+		if err == nil {
+			err = os.WriteFile(file, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.send(fmt.Sprintf("\n"+`{"id":%d,"operator":%q,"sigma":0.01,"steps":3,"pictures":[{"shape":[3,%d,%d]}]}`+"\n", id+1, file, side, side/2), values(3*side*side/2))
+		results, end := c.last(id + 1)
+		if len(results) != 1 || end.Error != "" {
+			t.Fatalf("%+v %+v", results, end)
+		}
+		sum := sha256.Sum256(data)
+		if it := results[0].Result.Item; it.Task != "half" || it.Operator.SHA256 != hex.EncodeToString(sum[:]) || it.Method != "ddiff" {
+			t.Errorf("%+v", it)
+		}
 	}
 	if err := errors.Join(c.in.Close(), <-c.ended); err != nil {
 		t.Error(err)

@@ -5,13 +5,17 @@
     r.save("large.png")
 
 `restore` restores arrays, Pillow images and files. `Session` does so on a device and with a prior of your choice. `run` runs an experiment on whole
-folders, `Cluster` on a cluster. `export` converts published networks. `ddiff tasks` and `ddiff methods` in a shell describe tasks and methods.
+folders, `Cluster` on a cluster. `export` converts published networks, `operator` PyTorch modules. `ddiff tasks` and `ddiff methods` in a shell describe tasks and methods.
 """
 
 from . import export
 from ._cluster import Campaign, Cluster
 from ._experiment import Experiment, run
+from ._operator import Operator, operator, reconstructor
 from ._result import ProcessError, RestoreError, Result, Warn
 from ._session import Session, restore
 
-__all__ = ["Campaign", "Cluster", "Experiment", "ProcessError", "RestoreError", "Result", "Session", "Warn", "export", "restore", "run"]
+__all__ = [
+    "Campaign", "Cluster", "Experiment", "Operator", "ProcessError", "RestoreError", "Result", "Session", "Warn", "export", "operator", "reconstructor",
+    "restore", "run",
+]  # fmt: skip

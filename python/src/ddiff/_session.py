@@ -10,12 +10,15 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._program import PROGRAM, environment
 from ._result import ProcessError, RestoreError, Result, Warn
+
+if TYPE_CHECKING:
+    from ._operator import Operator
 
 Picture = Any  # array, Pillow image or path
 
@@ -76,16 +79,18 @@ class Session:
         self.device: str = ready["device"]  #: Provider that computes, such as "cpu".
 
     def restore(
-        self, y: Picture | Sequence[Picture], task: str, *, sigma: float | str | None = None, method: str = "auto", preset: str = "", steps: int = 0,
-        seed: int = 0, mask: Picture = None, kernel: Picture = None, range: tuple[float, float] | None = None, photons: float | None = None,
+        self, y: Picture | Sequence[Picture], task: str = "", *, operator: Operator | None = None, sigma: float | str | None = None, method: str = "auto",
+        preset: str = "", steps: int = 0, seed: int = 0, mask: Picture = None, kernel: Picture = None, range: tuple[float, float] | None = None,
+        photons: float | None = None,
         solver: Mapping[str, Any] | None = None, keep_observed: bool | None = None, progress: Callable[[int, int], None] | None = None, **params: float,
     ) -> Any:  # fmt: skip
-        """Restores degraded pictures, and returns a Result, or a list of them for a list, a tuple or an array of 4 dimensions.
+        """Restores degraded pictures, and returns a Result, or a list of them for a list, a tuple or an array with one dimension more.
 
         y: an array of height × width × 3, or height × width, of floats with black at 0 and white at 1, uint8 or uint16; a Pillow image; or the path of
             a file (PNG, JPEG, TIFF, WebP, .npy), which the program reads. In a task whose measurement is no picture, such as phase_retrieval, the
             values of A(x) as floats, channels first.
         task: what degraded the pictures, such as "super_resolution", "denoise", "inpaint", "gaussian_deblur", "motion_deblur", "jpeg".
+        operator: of ddiff.operator, in place of a task. y then has its shape and unit, and sigma the unit of y.
         sigma: standard deviation of the noise, 0 to 1, in the program's unit, in which black is -1 and white is 1: twice that of values from 0 to 1.
             "auto" estimates it. Default: 0.05.
         method, preset, steps, solver: see `ddiff methods`. "auto" chooses the best known for the task.
@@ -100,7 +105,10 @@ class Session:
         Pictures of one shape are solved in one batch, up to that of the session. KeyboardInterrupt stops the solver within a step; the session
         goes on. Raises RestoreError for what is wrong with settings or pictures, and ProcessError if the program has ended.
         """
-        several = isinstance(y, (list, tuple)) or isinstance(y, np.ndarray) and y.ndim == 4
+        if (task == "") == (operator is None):
+            raise RestoreError("give a task or an operator, one of them")
+        dimensions = len(operator.shape) if operator else 3
+        several = isinstance(y, (list, tuple)) or isinstance(y, np.ndarray) and y.ndim == dimensions + 1
         arrays: list[np.ndarray] = []
         header: dict[str, Any] = {
             "task": task, "params": {k: float(v) for k, v in params.items()}, "method": method, "preset": preset, "steps": steps, "seed": seed,
@@ -112,6 +120,8 @@ class Session:
         for name, value in ("sigma", sigma), ("photons", photons), ("range", range), ("keep_observed", keep_observed):
             if value is not None:
                 header[name] = value
+        if operator:
+            header["operator"] = str(operator.path.absolute())
         if several and not header["pictures"]:
             return []
         results, problems = self._exchange(header, arrays, progress)
@@ -278,7 +288,7 @@ _default: Session | None = None
 _opening = threading.Lock()
 
 
-def restore(y: Picture | Sequence[Picture], task: str, **settings: Any) -> Any:
+def restore(y: Picture | Sequence[Picture], task: str = "", **settings: Any) -> Any:
     """Restores degraded pictures with the bundled prior; see Session.restore. The process stays for the next call.
 
     y: floats of height × width × 3 with black at 0 and white at 1, uint8, uint16, a Pillow image or a path; or a list of them. sigma has the
