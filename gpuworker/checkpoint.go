@@ -99,8 +99,11 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 }
 
 // loadCheckpoint loads the checkpoint of an item, if there is one. It deletes a damaged checkpoint or one that does not
-// fit; the item then starts from the beginning.
+// fit; the item then starts from the beginning, as does one that keeps states, which a checkpoint lacks.
 func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
+	if t.Item.KeepStates != "" {
+		return nil
+	}
 	data, err := t.assigned.Store.Get(ctx, checkpointKey(t.Item.ID))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
@@ -117,7 +118,11 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	// A batch without a configured size counts as full.
 	e.cfg.Instruments.BatchFill.Record(drain, float64(n)/float64(cmp.Or(first.assigned.Batch, n)))
-	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
+	at, err := item.KeptStates(first.Item.KeepStates)
+	if err != nil {
+		return a.Wrap(err)
+	}
+	problems, states, curves, kept := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n), make([]solver.Kept, n)
 	for i, t := range tasks {
 		if problems[i] = t.Problem; t.checkpoint == nil {
 			states[i] = s.Start(t.Problem.Key)
@@ -138,7 +143,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	e.solving.Store(solvingOf(tasks, curves, states[0].Step, s.Steps(), 0))
 	defer e.solving.Store(nil)
 	for {
-		err = s.Resume(ctx, problems, states, curves, func(step int) error {
+		err = s.ResumeKeeping(ctx, problems, states, curves, at, kept, func(step int) error {
 			p.update(step)
 			e.solving.Store(solvingOf(tasks, curves, step, s.Steps(), p.stepPerImage()))
 			switch {
@@ -181,7 +186,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	seconds := share()
 	for i, t := range tasks {
 		t.seconds, t.batch, t.cost = t.spent()+seconds, n, cost
-		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i]}); err != nil {
+		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i], Kept: kept[i]}); err != nil {
 			return err
 		}
 	}

@@ -224,7 +224,7 @@ func (p place) item(row Row, spec *Spec, campaign string) item.Item {
 	it := item.Item{
 		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
 		Task: p.task.Name, Params: p.task.Params, Sigma: item.PositiveZero(float64(*p.task.Sigma)),
-		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset, Unclipped: spec.Unclipped, Choice: p.task.Choice,
+		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset, Unclipped: spec.Unclipped, KeepStates: spec.KeepStates, Choice: p.task.Choice,
 	}
 	if p.task.Photons != nil {
 		it.Photons = *p.task.Photons

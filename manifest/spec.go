@@ -128,6 +128,9 @@ type Spec struct {
 	KeepObserved bool `json:"keep_observed,omitempty"`
 	// Unclipped also stores restored images that are neither clipped nor rounded, as [FileUnclipped]. Default: false.
 	Unclipped bool `json:"unclipped,omitempty"`
+	// KeepStates names steps after which x_t is stored, as [item.FileStates]: "0,10,20", where 0 is the start, or "every 10". An item that was interrupted begins
+	// again. Default: empty, none.
+	KeepStates string `json:"keep_states,omitempty"`
 	// Attempts is the number of attempts before an item is dead, 1..100. Default: 3.
 	Attempts int `json:"attempts"`
 	// Pool names the workers of a cluster that may restore the items, see [CheckPool]. Default: empty, those of all pools.

@@ -359,6 +359,8 @@ func (c *checker) ranges() {
 		c.name("precision", "value", string(s.Precision), append(texts(parameter.Precisions()), string(PrecisionAuto)))
 	}
 	c.tile(s)
+	_, err := item.KeptStates(s.KeepStates)
+	c.add("keep_states", err)
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)

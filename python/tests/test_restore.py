@@ -172,3 +172,17 @@ def test_second_call(session, noisy, capsys):
         beside.append(1000 * (time.perf_counter() - begin - r.seconds))
     with capsys.disabled():
         print(f"\nbeside_solver_ms={np.median(beside):.1f} least={min(beside):.1f} solver_ms={1000 * r.seconds:.1f}")
+
+
+def test_states(session, noisy):
+    kept = session.restore(noisy, "denoise", sigma=0.1, method="dpir", steps=5, states=[0, 2, 5, 9])
+    assert list(kept.states) == [0, 2, 5]
+    plain = session.restore(noisy, "denoise", sigma=0.1, method="dpir", steps=5)
+    assert plain.states == {}
+    np.testing.assert_array_equal(kept.image, plain.image)
+    np.testing.assert_array_equal(np.clip(kept.states[5], 0, 1), plain.image)
+    assert error(kept.states[0], noisy) > error(kept.states[2], noisy) > 0
+    both = session.restore([noisy, noisy + 0.01], "denoise", sigma=0.1, method="dpir", steps=5, states=2)
+    assert [list(r.states) for r in both] == [[0, 2, 4]] * 2 and error(both[0].states[4], both[1].states[4]) > 0.001
+    with pytest.raises(ddiff.RestoreError, match="at most 128"):
+        session.restore(noisy, "denoise", sigma=0.1, steps=500, states=1)

@@ -131,6 +131,8 @@ type Item struct {
 	Overlap int `json:"overlap,omitempty"`
 	// Unclipped also stores the restored image as [FileUnclipped]. It is not part of the identity.
 	Unclipped bool `json:"unclipped,omitempty"`
+	// KeepStates names the steps after which x_t is stored, see [KeptStates]. It is not part of the identity.
+	KeepStates string `json:"keep_states,omitempty"`
 	// KeepObserved puts the observed pixels of a measurement with a mask into the restored image.
 	KeepObserved bool `json:"keep_observed,omitempty"`
 	// Preset is the name of the preset that Solver began with; not part of the identity, which has the settings.

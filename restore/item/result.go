@@ -136,6 +136,9 @@ const (
 	FileRestored    = "restored.png"
 	// FileUnclipped is the restored image of an item with [Item.Unclipped], float32 [channels, rows, columns]; black is -1, white 1.
 	FileUnclipped = "restored.npy"
+	// FileStates has the images of an item with [Item.KeepStates] between its steps, float32 [states, channels, rows, columns]; FileStatesSheet shows them.
+	FileStates      = "states.npy"
+	FileStatesSheet = "states.png"
 )
 
 // Key returns the storage key of one file of an item.

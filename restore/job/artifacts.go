@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
@@ -42,6 +43,14 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 	if j.Item.Unclipped {
 		img := j.Restored()
 		errs = append(errs, npy(item.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
+	}
+	if _, states := j.States(); len(states) > 0 {
+		var values []float32
+		for _, x := range states {
+			values = append(values, x.Pix...)
+		}
+		dims := []int{len(states), states[0].Channels, states[0].Height, states[0].Width}
+		errs = append(errs, npy(item.FileStates, dims, values), png(item.FileStatesSheet, contactSheet(states)))
 	}
 	curves, err := json.Marshal(j.Trace())
 	errs = append(errs, add(item.FileTrace, curves, err))
@@ -85,4 +94,33 @@ func (j *Job) Trace() item.Trace {
 		t[curve.Name] = curve.Values
 	}
 	return t
+}
+
+// sheetColumns is the largest number of pictures beside each other in a contact sheet.
+const sheetColumns = 8
+
+// contactSheet shows images of one shape in rows, from left to right; unused places are black.
+func contactSheet(images []*raster.Image) *raster.Image {
+	columns := min(sheetColumns, len(images))
+	rows := (len(images) + columns - 1) / columns
+	h, w := images[0].Height, images[0].Width
+	sheet := &raster.Image{Channels: images[0].Channels, Height: rows * h, Width: columns * w}
+	sheet.Pix = slices.Repeat([]float32{-1}, sheet.Channels*sheet.Height*sheet.Width)
+	for i, x := range images {
+		for line := range x.Channels * h {
+			c, y := line/h, line%h
+			copy(sheet.Pix[(c*sheet.Height+i/columns*h+y)*sheet.Width+i%columns*w:], x.Pix[line*w:(line+1)*w])
+		}
+	}
+	return sheet
+}
+
+// States returns the states of a solved item that were kept, as images like that of Restored, and the steps after which they were the state.
+func (j *Job) States() (steps []int, images []*raster.Image) {
+	s := j.Op.Image
+	w, h := j.Item.RestoredSize()
+	for _, x := range j.solution.Kept.Images {
+		images = append(images, j.turn(&raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: x}, w, h))
+	}
+	return j.solution.Kept.Steps, images
 }

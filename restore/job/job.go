@@ -103,6 +103,9 @@ func (s Loader) Plan(j *Job) error {
 	if j.Plan.Precision, err = s.precision(&j.Item); err != nil {
 		return err
 	}
+	if err := item.CheckStates(j.Item.KeepStates, settings.Steps); err != nil {
+		return InputError("item %s: %w", j.Item.Name, err)
+	}
 	if err := s.Engine.Supports(j.Plan); err != nil {
 		return Unsupported(fmt.Errorf("item %s: %w", j.Item.Name, err))
 	}

@@ -31,7 +31,7 @@ const (
 // image includes it. It has no timestamp: equal results have equal passports, except for worker, attempt and trace.
 type Passport struct {
 	Schema int `json:"schema"`
-	// Item determines the image. Campaign, Index and Unclipped are not part of a passport.
+	// Item determines the image. Campaign, Index, Unclipped and KeepStates are not part of a passport.
 	Item item.Item `json:"item"`
 	// Pixels is the SHA-256 of the image's samples, see [raster.RGB8]. Unlike a digest of the file, it remains valid when
 	// another program encodes the image again.
@@ -65,7 +65,7 @@ func Of(res item.Result, img *raster.Image) (Passport, error) {
 		Metrics: res.Metrics, MetricIDs: res.MetricIDs, Warnings: res.Warnings, Batch: res.Batch, Runtime: res.Runtime,
 		Worker: res.Worker, Attempt: res.Attempt, TraceID: res.TraceID,
 	}
-	p.Item.Campaign, p.Item.Index, p.Item.Unclipped = "", 0, false
+	p.Item.Campaign, p.Item.Index, p.Item.Unclipped, p.Item.KeepStates = "", 0, false, ""
 	for _, name := range []string{item.FileData, "mask.npy", "kernel.npy"} {
 		if sum, ok := res.Artifacts[name]; ok {
 			p.Data[name] = sum

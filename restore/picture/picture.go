@@ -70,6 +70,8 @@ type Settings struct {
 	Tile, Overlap int
 	// Precision of the score network. Empty: that of the engine.
 	Precision parameter.Precision
+	// KeepStates names the steps after which x_t is kept, see [item.KeptStates]; those of the first picture of a batch count.
+	KeepStates string
 	// KeepObserved puts the observed pixels of a picture with a mask into the restored one.
 	KeepObserved bool
 }
@@ -169,7 +171,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		Width: image.Width, Height: image.Height, Fit: item.FitCenterCrop,
 		Task: s.Task, Params: maps.Clone(op.Params), Sigma: item.PositiveZero(s.Sigma), SigmaEstimated: s.Estimate, Photons: s.Photons, Seed: s.Seed, Run: s.Run,
 		Method: s.Method, Solver: raw, Prior: c.Prior.SHA256, Precision: s.Precision, Preset: s.Preset, Choice: s.Choice,
-		KeepObserved: s.KeepObserved && maskSource != nil,
+		KeepObserved: s.KeepObserved && maskSource != nil, KeepStates: s.KeepStates,
 	}
 	for name, x := range it.Params {
 		it.Params[name] = item.PositiveZero(x)

@@ -81,6 +81,9 @@ type Result struct {
 	Image *raster.Image
 	// Curves of the method, one entry per step.
 	Curves item.Trace
+	// States are the images after Steps, of Settings.KeepStates.
+	Steps  []int
+	States []*raster.Image
 	// Err is the reason why the picture was not restored; Item then has what is known.
 	Err error
 }
@@ -321,7 +324,11 @@ func (s *Session) run(ctx context.Context, batch []*prepared) (res item.Result, 
 	begin := time.Now()
 	sv.Watch(func(share float64) { report(progress.Step, share) })
 	defer sv.Watch(nil)
-	solutions, err := sv.Solve(ctx, problems, func(step int) error {
+	at, err := item.KeptStates(batch[0].Item.KeepStates)
+	if err != nil {
+		return res, err
+	}
+	solutions, err := sv.SolveKeeping(ctx, problems, at, func(step int) error {
 		report(step, 0)
 		return nil
 	})
@@ -350,5 +357,6 @@ func (s *Session) finish(p *prepared, m item.Metrics, res item.Result) Result {
 	if err != nil {
 		return failed(p, err)
 	}
-	return Result{Result: res, PNG: png, Image: p.Restored(), Curves: p.Trace()}
+	steps, states := p.States()
+	return Result{Result: res, PNG: png, Image: p.Restored(), Curves: p.Trace(), Steps: steps, States: states}
 }

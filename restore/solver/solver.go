@@ -34,6 +34,8 @@ type Solution struct {
 	X []float32
 	// Curves of the run, one entry per step made in this process.
 	Curves Curves
+	// Kept are the images after the steps that were asked for.
+	Kept Kept
 }
 
 // Solver solves batches of one size for one run. It is used by one goroutine at a time.
@@ -121,11 +123,16 @@ func (s *Solver) Close() error {
 // Solve restores up to Batch problems from their starts. It calls progress, unless nil, after every step with the
 // number of steps made. An error from progress ends the run, as does the end of the context.
 func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(step int) error) ([]Solution, error) {
-	states, curves := make([]State, len(problems)), make([]Curves, len(problems))
+	return s.SolveKeeping(ctx, problems, nil, progress)
+}
+
+// SolveKeeping is Solve that also keeps the images after some steps, see ResumeKeeping.
+func (s *Solver) SolveKeeping(ctx context.Context, problems []Problem, at func(step int) bool, progress func(step int) error) ([]Solution, error) {
+	states, curves, kept := make([]State, len(problems)), make([]Curves, len(problems)), make([]Kept, len(problems))
 	for i, p := range problems {
 		states[i] = s.Start(p.Key)
 	}
-	if err := s.Resume(ctx, problems, states, curves, progress); err != nil {
+	if err := s.ResumeKeeping(ctx, problems, states, curves, at, kept, progress); err != nil {
 		return nil, err
 	}
 	answers, err := s.Answers(ctx, states)
@@ -134,7 +141,7 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 	}
 	solutions := make([]Solution, len(problems))
 	for i := range solutions {
-		solutions[i] = Solution{X: answers[i], Curves: curves[i]}
+		solutions[i] = Solution{X: answers[i], Curves: curves[i], Kept: kept[i]}
 	}
 	return solutions, nil
 }

@@ -81,6 +81,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.Spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger pictures: auto, off, or a number (default: auto where the whole picture needs too much memory)")
 	f.IntVar(&o.Overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile; an eighth without --tile)")
 	campaign.AddPrecision(f, &o.Spec.Precision)
+	o.AddStates(f)
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per restoration, and one with the counts")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
 	o.AddDevices(f, onnxruntime.ProviderAuto)
@@ -110,6 +111,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	}
 	if err := errors.Join(o.checkDraws(spec), o.checkPreview(spec), o.checkBlur(spec)); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
+	}
+	if spec.KeepStates != "" && o.results == "" {
+		return cli.Usage(errors.New("restore: --keep-states needs --results DIR, where the states are kept"))
 	}
 	spec.KeepObserved = o.keep(flags, spec)
 	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}

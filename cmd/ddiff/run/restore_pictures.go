@@ -108,6 +108,7 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 		s := restorer.Settings{
 			Task: t.Name, Params: in.scaled(in.with(t.Params)), Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
 			Seed: w.spec.Seed, Run: c.Run, Tile: w.tile, Overlap: w.overlap, Precision: w.spec.PrecisionOf(t.Name), KeepObserved: w.spec.KeepObserved,
+			KeepStates: w.spec.KeepStates,
 		}
 		if *t.Sigma == manifest.SigmaAuto {
 			if s.Sigma, s.Estimate = 0, true; in.sigma != nil {

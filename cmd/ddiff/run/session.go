@@ -190,7 +190,8 @@ func (s *session) answer(ctx context.Context, r *request) error {
 		if res.Err != nil {
 			a.Error = cli.Message(res.Err)
 		}
-		if err := cmp.Or(s.failed, send(s.out, a, res.Image, res.PNG)); err != nil {
+		a.States = res.Steps
+		if err := cmp.Or(s.failed, send(s.out, a, res.Image, res.PNG, res.States...)); err != nil {
 			return err
 		}
 	}
@@ -213,7 +214,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 	spec.Prior, spec.Dataset.MeasurementRange = s.Spec.Prior, r.Range
 	spec.Tasks = []manifest.TaskSpec{{Name: strings.ToLower(r.Task), Params: r.Params}}
 	spec.Photons, spec.Steps, spec.Solver, spec.Seed = r.Photons, r.Steps, r.Solver, r.Seed
-	spec.Preset = cmp.Or(r.Preset, spec.Preset)
+	spec.Preset, spec.KeepStates = cmp.Or(r.Preset, spec.Preset), r.States
 	if r.Sigma != nil {
 		spec.Sigma = *r.Sigma
 	}

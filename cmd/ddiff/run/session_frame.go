@@ -51,6 +51,8 @@ type request struct {
 	Operator string `json:"operator"`
 	// KeepObserved keeps the observed pixels. Default: those of inpaint.
 	KeepObserved *bool `json:"keep_observed"`
+	// States are the steps after which x_t is sent, see [item.KeptStates].
+	States string `json:"states"`
 	// Progress: an answer after each step.
 	Progress bool `json:"progress"`
 
@@ -261,14 +263,16 @@ type answer struct {
 	Curves item.Trace   `json:"curves,omitempty"`
 	Image  []int        `json:"image,omitempty"` // height, width, 3: float32, black is 0 and white is 1
 	PNG    int          `json:"png,omitempty"`
+	// States are the steps of the images that follow the file, of the shape of Image.
+	States []int `json:"states,omitempty"`
 	// Done ends a request: all results were sent, or Error says why not. Cancelled: it was asked to end.
 	Done      bool   `json:"done,omitempty"`
 	Error     string `json:"error,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
 }
 
-// send writes an answer, with an image and a file behind it.
-func send(out io.Writer, a answer, img *raster.Image, png []byte) error {
+// send writes an answer, with an image, a file and states behind it.
+func send(out io.Writer, a answer, img *raster.Image, png []byte, states ...*raster.Image) error {
 	var b bytes.Buffer
 	if img != nil {
 		a.Image, a.PNG = []int{img.Height, img.Width, img.Channels}, len(png)
@@ -277,16 +281,23 @@ func send(out io.Writer, a answer, img *raster.Image, png []byte) error {
 		return fmt.Errorf("encode an answer: %w", err)
 	}
 	if img != nil {
-		values := b.AvailableBuffer()
-		n := img.Height * img.Width
-		for i := range n {
-			for c := range img.Channels {
-				values = binary.LittleEndian.AppendUint32(values, math.Float32bits((img.Pix[c*n+i]+1)/2))
-			}
-		}
-		b.Write(values)
+		b.Write(appendImage(b.AvailableBuffer(), img))
 		b.Write(png)
+	}
+	for _, x := range states {
+		b.Write(appendImage(b.AvailableBuffer(), x))
 	}
 	_, err := out.Write(b.Bytes())
 	return err
+}
+
+// appendImage appends the values of an image.
+func appendImage(to []byte, img *raster.Image) []byte {
+	n := img.Height * img.Width
+	for i := range n {
+		for c := range img.Channels {
+			to = binary.LittleEndian.AppendUint32(to, math.Float32bits((img.Pix[c*n+i]+1)/2))
+		}
+	}
+	return to
 }

@@ -92,7 +92,7 @@ func (c *client) next() (a answer) {
 	}
 	n := a.PNG
 	if len(a.Image) == 3 {
-		n += bytesPerValue * a.Image[0] * a.Image[1] * a.Image[2]
+		n += bytesPerValue * a.Image[0] * a.Image[1] * a.Image[2] * (1 + len(a.States))
 	}
 	if _, err := io.CopyN(io.Discard, c.out, int64(n)); err != nil {
 		c.t.Fatal(err)
@@ -157,6 +157,7 @@ func TestSession(t *testing.T) {
 		{"wrong task", []any{strings.Replace(header(909, ""), "denoise", "sharpen", 1), y}, 909, "unknown task", false},
 		{"wrong range", []any{header(910, `,"range":[0,0.01]`), y}, 910, "values lie between", true},
 		{"mask of another size", []any{header(911, `,"mask":{"shape":[5,7]}`), y, values(35)}, 911, "mask", true},
+		{"wrong states", []any{header(913, `,"states":"every"`), y}, 913, "keep_states", false},
 		{"no operator file", []any{strings.Replace(header(914, ""), `"task":"denoise"`, `"operator":"missing.onnx"`, 1), y}, 914, "no such file", false},
 		{"a task and an operator", []any{header(915, `,"operator":"missing.onnx"`), y}, 915, "send one of them", false},
 		{"missing file", []any{"\n{\"id\":912,\"task\":\"denoise\",\"pictures\":[{\"path\":\"missing.png\"}]}\n"}, 912, "no such file", true},
@@ -176,7 +177,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestSessionOperator: an operator's file takes the place of a task, a file that changes is read again.
+// TestSessionOperator: an operator's file takes the place of a task, a file that changes is read again, and states are sent.
 func TestSessionOperator(t *testing.T) {
 	c := open(t)
 	file := filepath.Join(t.TempDir(), "half.onnx")
@@ -191,9 +192,9 @@ func TestSessionOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.send(fmt.Sprintf("\n"+`{"id":%d,"operator":%q,"sigma":0.01,"steps":3,"pictures":[{"shape":[3,%d,%d]}]}`+"\n", id+1, file, side, side/2), values(3*side*side/2))
+		c.send(fmt.Sprintf("\n"+`{"id":%d,"operator":%q,"sigma":0.01,"steps":3,"states":"0,2,7","pictures":[{"shape":[3,%d,%d]}]}`+"\n", id+1, file, side, side/2), values(3*side*side/2))
 		results, end := c.last(id + 1)
-		if len(results) != 1 || end.Error != "" {
+		if len(results) != 1 || end.Error != "" || !slices.Equal(results[0].States, []int{0, 2}) {
 			t.Fatalf("%+v %+v", results, end)
 		}
 		sum := sha256.Sum256(data)

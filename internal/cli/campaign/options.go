@@ -78,6 +78,12 @@ func (o *Options) AddSettings(f *pflag.FlagSet) {
 	f.IntVar(&o.Overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
 	f.IntVar(&o.Spec.Batch, "batch", 0, "images per solver call (0: automatic)")
 	AddPrecision(f, &o.Spec.Precision)
+	o.AddStates(f)
+}
+
+// AddStates adds the flag of the states that are kept.
+func (o *Options) AddStates(f *pflag.FlagSet) {
+	f.StringVar(&o.Spec.KeepStates, "keep-states", "", "also store x_t after these `steps`, as 0,10,20 or \"every 10\" (default: none)")
 }
 
 // AddPhotons adds the flag for the noise of photons.

@@ -101,6 +101,7 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		{"batch", "batch", func() { s.Batch = o.Spec.Batch }},
 		{"precision", "precision", func() { s.Precision = o.Spec.Precision }},
 		{"tile", "tile", func() { s.Tile = o.Spec.Tile }},
+		{"keep-states", "keep_states", func() { s.KeepStates = o.Spec.KeepStates }},
 		{"overlap", "overlap", func() { s.Overlap = &o.Overlap }},
 		{"size", "dataset.size", func() { s.Dataset.Size = o.Spec.Dataset.Size }},
 		{"limit", "dataset.limit", func() { s.Dataset.Limit = o.Spec.Dataset.Limit }},

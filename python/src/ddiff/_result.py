@@ -44,6 +44,7 @@ class Result:
     curves: dict[str, np.ndarray] = field(repr=False)  #: Values per step: "timestep" and those of the method, such as "data_norm".
     seconds: float  #: Of the solver, divided by the pictures of its batch.
     record: dict[str, Any] = field(repr=False)  #: All settings, digests and versions, as in result.json of a campaign.
+    states: dict[int, np.ndarray] = field(repr=False)  #: x_t by the steps made, of those asked for: like image, but not clipped.
     png: bytes = field(repr=False)  #: PNG file with the passport, from which `ddiff replay` computes the picture again.
 
     def save(self, path: str | Path) -> None:

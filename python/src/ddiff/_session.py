@@ -82,7 +82,8 @@ class Session:
         self, y: Picture | Sequence[Picture], task: str = "", *, operator: Operator | None = None, sigma: float | str | None = None, method: str = "auto",
         preset: str = "", steps: int = 0, seed: int = 0, mask: Picture = None, kernel: Picture = None, range: tuple[float, float] | None = None,
         photons: float | None = None,
-        solver: Mapping[str, Any] | None = None, keep_observed: bool | None = None, progress: Callable[[int, int], None] | None = None, **params: float,
+        solver: Mapping[str, Any] | None = None, keep_observed: bool | None = None, states: Sequence[int] | int = (),
+        progress: Callable[[int, int], None] | None = None, **params: float,
     ) -> Any:  # fmt: skip
         """Restores degraded pictures, and returns a Result, or a list of them for a list, a tuple or an array with one dimension more.
 
@@ -99,6 +100,7 @@ class Session:
         range: the values of black and white in y, in place of 0 and 1.
         photons: mean photon count of a white pixel: shot noise beside sigma.
         keep_observed: keep the observed pixels as they are. Default: in inpaint.
+        states: steps after which x_t is kept, 0 is the start; or a number k, for every k-th step.
         progress: is called with the steps that were made, and the number of steps of the batch.
         params: parameters of the task, such as factor=4 or std=5; see `ddiff tasks`.
 
@@ -120,6 +122,8 @@ class Session:
         for name, value in ("sigma", sigma), ("photons", photons), ("range", range), ("keep_observed", keep_observed):
             if value is not None:
                 header[name] = value
+        if states:
+            header["states"] = f"every {states}" if isinstance(states, int) else ",".join(str(int(step)) for step in states)
         if operator:
             header["operator"] = str(operator.path.absolute())
         if several and not header["pictures"]:
@@ -226,11 +230,12 @@ class Session:
             while line := pipe.readline():
                 head, image, png = json.loads(line), None, b""
                 if shape := head.get("image"):
-                    image = np.empty(shape, "<f4")
-                    if pipe.readinto(memoryview(image).cast("B")) < image.nbytes:  # type: ignore[attr-defined]
-                        break
+                    image = _array(pipe, shape)
                     png = pipe.read(head.get("png", 0))
+                    head["states"] = {step: _array(pipe, shape) for step in head.get("states", [])}
                 self._answers.put((head, image, png))
+        except EOFError:
+            pass
         finally:
             self._answers.put(None)
 
@@ -248,6 +253,13 @@ class Session:
         for line in pipe:
             if text := line.decode(errors="replace").rstrip():
                 self._said.append(text)
+
+
+def _array(pipe: IO[bytes], shape: list[int]) -> np.ndarray:
+    a = np.empty(shape, "<f4")
+    if pipe.readinto(memoryview(a).cast("B")) < a.nbytes:  # type: ignore[attr-defined]
+        raise EOFError
+    return a
 
 
 def _described(picture: Picture, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -280,7 +292,7 @@ def _result(head: dict[str, Any], image: np.ndarray, png: bytes) -> Result:
     return Result(
         image=np.clip(image, 0, 1), method=record["item"]["method"], choice=record["item"].get("choice", ""), sigma=record["item"]["sigma"],
         warnings=tuple(Warn(w["code"], w["text"]) for w in record.get("warnings", [])), curves={k: np.array(v) for k, v in head["curves"].items()},
-        seconds=record["seconds"], record=record, png=png,
+        seconds=record["seconds"], record=record, png=png, states=head["states"],
     )  # fmt: skip
 
 
