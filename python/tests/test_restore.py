@@ -186,3 +186,13 @@ def test_states(session, noisy):
     assert [list(r.states) for r in both] == [[0, 2, 4]] * 2 and error(both[0].states[4], both[1].states[4]) > 0.001
     with pytest.raises(ddiff.RestoreError, match="at most 128"):
         session.restore(noisy, "denoise", sigma=0.1, steps=500, states=1)
+
+
+def test_schedule(session, noisy):
+    same = {"method": "dpir", "steps": 5, "sigma": 0.1}
+    one, several = (session.restore(noisy, "denoise", solver={"lambda": v}, **same) for v in (2, [8, 4, 1]))
+    assert several.record["item"]["solver"]["lambda"] == "8.0 4.0 1.0"
+    ratio = several.curves["rho"] / one.curves["rho"]
+    np.testing.assert_allclose(ratio, [4, 3, 2, 1.25, 0.5], rtol=1e-5)
+    with pytest.raises(ddiff.RestoreError, match="outside"):
+        session.restore(noisy, "denoise", solver={"lambda": [8, -1]}, **same)

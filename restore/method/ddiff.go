@@ -82,7 +82,7 @@ const ddiffCitation = "M. Kim, A. Levy, G. Wetzstein: Dual Ascent Diffusion for 
 // stepSize are the parameters of the step along the gradient, of DDiff, its ablations and LatentDDiff.
 func stepSize() parameter.List {
 	return parameter.List{
-		{Name: "gamma0", Max: largest, Open: true, Default: 8,
+		{Name: "gamma0", Schedule: true, Max: largest, Open: true, Default: 8,
 			Doc: "step size γ₀ for 256×256 images; with gradient norm or unit it scales with √(height·width)/256"},
 		{Name: "a", Max: largest, Default: 3.3, Doc: "factor of gamma0 at times above t_gamma"},
 		{Name: "b", Max: largest, Default: 1, Doc: "factor of gamma0 from t_gamma down"},
@@ -194,7 +194,7 @@ func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) (
 		if float64(l.Time) > s.Number("t_gamma") {
 			factor = s.Number("a")
 		}
-		gamma := s.Number("gamma0") * factor * gammaScale(s.Word("gradient"), image)
+		gamma := s.At("gamma0", i) * factor * gammaScale(s.Word("gradient"), image)
 		st := Step{Time: l.Time, Scalars: map[string]float64{"gamma": gamma}}
 		if m.noisy {
 			sigma, k := reverseStep(s.Word("sigma_rule"), l)

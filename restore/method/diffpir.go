@@ -57,7 +57,7 @@ func (diffPIR) Info() Info {
 		Citation: "Y. Zhu, K. Zhang, J. Liang, J. Cao, B. Wen, R. Timofte, L. Van Gool: Denoising Diffusion Models for " +
 			"Plug-and-Play Image Restoration, CVPR 2023 Workshops",
 		Parameters: slices.Concat(parameter.List{
-			{Name: "lambda", Max: largest, Open: true, Default: 7, Doc: "weight λ of the prior against the measurement"},
+			{Name: "lambda", Schedule: true, Max: largest, Open: true, Default: 7, Doc: "weight λ of the prior against the measurement"},
 			{Name: "zeta", Max: 1, Default: 0.3, Doc: "share ζ of new noise in the noise of a step: 0 deterministic, 1 all new"},
 			{Name: "noise_std", Min: 0.001, Max: 1, Default: 0.05, Unit: "units of y",
 				Doc: "standard deviation σ of the measurement noise that the method assumes; the campaign's sigma unless it is set"},
@@ -97,7 +97,7 @@ func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]St
 	}
 	var out []Step
 	for i, l := range levels {
-		rho := proximalWeight(s, l)
+		rho := proximalWeight(s, l, i)
 		kept := math.Sqrt((1 - l.Next) * (1 - s.Number("zeta")) / (1 - l.Alpha)) // factor of x_t − √ᾱ_t·x
 		st := Step{
 			Time: l.Time,

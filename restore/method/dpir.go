@@ -47,7 +47,7 @@ func (dpir) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	}
 	var out []Step
 	for i, l := range levels {
-		st := Step{Time: l.Time, Scalars: map[string]float64{"rho": proximalWeight(s, l), "of_x": math.Sqrt(l.Alpha), "of_y": 0}}
+		st := Step{Time: l.Time, Scalars: map[string]float64{"rho": proximalWeight(s, l, i), "of_x": math.Sqrt(l.Alpha), "of_y": 0}}
 		if i == 0 {
 			st.Scalars["of_x"], st.Scalars["of_y"] = 0, math.Sqrt(l.Alpha)
 		}

@@ -44,7 +44,7 @@ func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
 	for i, l := range levels {
 		scale := (1 - l.Next) / l.Next / ((1 - l.Alpha) / l.Alpha) // τ_s²/τ_t²
 		st := Step{Time: l.Time, Scalars: map[string]float64{
-			"rho": proximalWeight(s, l), "dual": s.Number("dual") * scale, "next": math.Sqrt(l.Next),
+			"rho": proximalWeight(s, l, i), "dual": s.Number("dual") * scale, "next": math.Sqrt(l.Next),
 			"start_of_x": 1, "start_of_y": 0,
 		}}
 		if i == 0 {

@@ -12,7 +12,7 @@ import (
 // minimum are the parameters of [Builder.minimum], beside those of [recovery] and [assumedNoise].
 func minimum() parameter.List {
 	return parameter.List{
-		{Name: "lambda", Max: largest, Open: true, Default: 2, Doc: "weight λ of the prior against the measurement"},
+		{Name: "lambda", Schedule: true, Max: largest, Open: true, Default: 2, Doc: "weight λ of the prior against the measurement"},
 		{Name: "cg_steps", Min: 1, Max: 100, Integer: true, Default: 5,
 			Doc: "iterations of conjugate gradients in the data step, for operators without a decomposition"},
 	}
@@ -23,10 +23,10 @@ func (b *Builder) minimum(s Settings, v onnx.Value) (d, norm onnx.Value) {
 	return b.Proximal(v, b.Planned("rho"), s.Number("noise_std"), int(s.Number("cg_steps")), recoverBy(s))
 }
 
-// proximalWeight is ρ_t. As DiffPIR's, it is that of images in [0, 1], where the noise σ of y is half as large.
-func proximalWeight(s Settings, l Level) float64 {
+// proximalWeight is ρ_t of a step from 0. As DiffPIR's, it is that of images in [0, 1], where the noise σ of y is half as large.
+func proximalWeight(s Settings, l Level, step int) float64 {
 	sigma := s.Number("noise_std") / 2
-	return max(s.Number("lambda")*sigma*sigma*l.Alpha/(1-l.Alpha), 1e-30)
+	return max(s.At("lambda", step)*sigma*sigma*l.Alpha/(1-l.Alpha), 1e-30)
 }
 
 // Proximal returns the step d = x − v of the data term's proximal operator,

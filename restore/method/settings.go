@@ -42,6 +42,11 @@ func (s Settings) Value(name string) parameter.Value {
 // Number returns a number or time index.
 func (s Settings) Number(name string) float64 { return s.Value(name).Number }
 
+// At returns a number at a step from 0, see [parameter.Value.At].
+func (s Settings) At(name string, step int) float64 {
+	return s.Value(name).At(float64(step) / float64(max(1, s.Steps-1)))
+}
+
 // Word returns the value of a choice.
 func (s Settings) Word(name string) string { return s.Value(name).Word }
 

@@ -34,6 +34,8 @@ type Parameter struct {
 	Open bool
 	// Integer: only whole numbers are allowed.
 	Integer bool
+	// Schedule: the value may also be several numbers in a word, separated by spaces, at equal distances over the steps of a run; see [Value.At].
+	Schedule bool
 	// Choices are the values of a text, the default first. Empty: a number.
 	Choices []string
 	// Time: the number is an index of the prior's schedule, an integer from 0 to its length T. See [Parameter.Of].
@@ -106,6 +108,9 @@ func (p Parameter) Range() string {
 	if p.Off != "" {
 		word = " or " + None
 	}
+	if p.Schedule {
+		word = `, or several, as in "8 4 1"`
+	}
 	return fmt.Sprintf("%s%s%g, %s]%s", kind, open, p.Min, top, word)
 }
 
@@ -131,6 +136,14 @@ func (p Parameter) Test(v Value) error {
 		return nil
 	case len(p.Choices) > 0:
 		return fmt.Errorf("%v is not %s", v, p.Range())
+	case p.Schedule && strings.ContainsAny(v.Word, " 	"):
+		numbers, err := v.numbers()
+		for _, one := range numbers {
+			if err == nil {
+				err = p.Test(Number(one))
+			}
+		}
+		return err
 	case v.Word != "":
 		return fmt.Errorf("%q is a text, want %s", v.Word, p.Range())
 	case !(x >= p.Min && x <= top), p.Open && x == p.Min, (p.Integer || p.Time) && x != math.Trunc(x):

@@ -107,3 +107,28 @@ func TestValueJSON(t *testing.T) {
 		t.Errorf("%v, %v; want %v", out, err, in)
 	}
 }
+
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	p := parameter.Parameter{Name: "lambda", Max: 10, Open: true, Schedule: true}
+	for text, want := range map[string]string{
+		"8 4 1": "", " 8  4": "", "8 0": "0 is outside (0, 10]", "8 x": `"x" in "8 x" is not a number`, "8 11": "11 is outside", "8": `"8" is a text`, "8 NaN": "NaN is outside",
+	} {
+		err := p.CheckValue(parameter.Word(text))
+		if want == "" && err != nil || want != "" && (!errors.Is(err, parameter.ErrInvalid) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	p.Schedule = false
+	if p.CheckValue(parameter.Word("8 4")) == nil {
+		t.Error("a list is accepted where there is no schedule")
+	}
+	for share, want := range map[float64]float64{0: 8, 0.25: 6, 0.5: 4, 0.75: 2.5, 1: 1} {
+		if got := parameter.Word("8 4 1").At(share); got != want {
+			t.Errorf("at %g: %g, want %g", share, got, want)
+		}
+	}
+	if got := parameter.Number(3).At(0.3); got != 3 {
+		t.Errorf("a number: %g", got)
+	}
+}

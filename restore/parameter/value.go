@@ -3,6 +3,8 @@ package parameter
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // Value is the value of a parameter: a word, or a number if Word is empty.
@@ -16,6 +18,31 @@ func Number(x float64) Value { return Value{Number: x} }
 
 // Word returns a value in a word.
 func Word(s string) Value { return Value{Word: s} }
+
+// numbers reads the numbers of a word.
+func (v Value) numbers() (out []float64, err error) {
+	for text := range strings.FieldsSeq(v.Word) {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q in %q is not a number", text, v.Word)
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// At returns the number, or, of several in a word, that at a share of the run from 0 to 1: the first one is that of the first step, the last one that of the last
+// step, with straight lines between neighbours.
+func (v Value) At(share float64) float64 {
+	numbers, err := v.numbers()
+	if err != nil || len(numbers) == 0 {
+		return v.Number
+	}
+	at := share * float64(len(numbers)-1)
+	i := min(int(at), len(numbers)-1)
+	next := min(i+1, len(numbers)-1)
+	return numbers[i] + (at-float64(i))*(numbers[next]-numbers[i])
+}
 
 // MarshalJSON writes a JSON number or string.
 func (v Value) MarshalJSON() ([]byte, error) {

@@ -94,7 +94,7 @@ class Session:
         operator: of ddiff.operator, in place of a task. y then has its shape and unit, and sigma the unit of y.
         sigma: standard deviation of the noise, 0 to 1, in the program's unit, in which black is -1 and white is 1: twice that of values from 0 to 1.
             "auto" estimates it. Default: 0.05.
-        method, preset, steps, solver: see `ddiff methods`. "auto" chooses the best known for the task.
+        method, preset, steps, solver: see `ddiff methods`. "auto" chooses the best known for the task. A schedule is a list: {"lambda": [8, 4, 1]}.
         seed: of every random draw.
         mask: of inpaint and box or random inpainting, height × width: bright or True is observed. kernel: of a blur, an odd square.
         range: the values of black and white in y, in place of 0 and 1.
@@ -114,7 +114,7 @@ class Session:
         arrays: list[np.ndarray] = []
         header: dict[str, Any] = {
             "task": task, "params": {k: float(v) for k, v in params.items()}, "method": method, "preset": preset, "steps": steps, "seed": seed,
-            "solver": dict(solver or {}), "progress": progress is not None, "pictures": [_described(p, arrays) for p in (y if several else [y])],
+            "solver": {k: v if isinstance(v, (str, int, float)) else " ".join(str(float(x)) for x in v) for k, v in (solver or {}).items()}, "progress": progress is not None, "pictures": [_described(p, arrays) for p in (y if several else [y])],
         }  # fmt: skip
         for name, picture in ("mask", mask), ("kernel", kernel):
             if picture is not None:
