@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -81,6 +82,9 @@ type Engine struct {
 	forms    sync.Map           // chosen, by workload
 	logger   *slog.Logger
 	doubt    string
+
+	making sync.Mutex
+	made   []entry[*operator.Operator] // the oldest first
 
 	mu       sync.Mutex
 	forwards recent[*operator.Forward]
@@ -165,9 +169,23 @@ func (e *Engine) Settings(p Plan, n int) map[string]string {
 	return rt.NetworkSettings(e.precision(p))
 }
 
-// Operator returns the operator of a plan.
+// Operator returns the operator of a plan. The last ones stay, as their decomposition takes long, but not those of large images, whose matrices are.
 func (e *Engine) Operator(p Plan) (*operator.Operator, error) {
-	return e.operators(p).New(p.Task, p.Params, p.Image)
+	key, err := Plan{Task: p.Task, Params: p.Params, Image: p.Image, Own: p.Own, Given: p.Given}.Key()
+	if err != nil {
+		return nil, err
+	}
+	e.making.Lock()
+	defer e.making.Unlock()
+	if i := slices.IndexFunc(e.made, func(m entry[*operator.Operator]) bool { return m.key == key }); i >= 0 {
+		return e.made[i].value, nil
+	}
+	op, err := e.operators(p).New(p.Task, p.Params, p.Image)
+	if err != nil || p.Image.Height*p.Image.Width > largeImage {
+		return op, err
+	}
+	e.made = append(e.made[max(0, len(e.made)+1-keptForwards):], entry[*operator.Operator]{key, op})
+	return op, nil
 }
 
 // operators returns the operators among which a plan's task is found.

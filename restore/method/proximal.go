@@ -42,7 +42,8 @@ func proximalWeight(s Settings, l Level, step int) float64 {
 // Gauss and Newton. limit is that of [Builder.PullBack]. An operator with an error of its own has [operator.Expression.Proximal] in place of both, with the
 // weight ρ/noise²; noise is the standard deviation of y from which ρ was made.
 func (b *Builder) Proximal(v, rho onnx.Value, noise float64, iterations int, limit float64) (d, norm onnx.Value) {
-	if x, ok := b.run.Operator.Proximal(b.Graph, v, b.in.measurement, b.Mul(rho, b.Scalar(float32(1/(noise*noise))))); ok {
+	weight := func() onnx.Value { return b.Mul(rho, b.Scalar(float32(1/(noise*noise)))) }
+	if x, ok := b.run.Operator.Proximal(b.Graph, v, b.in.measurement, weight); ok {
 		return b.Minus(x, v), b.Norm(b.Residual(v))
 	}
 	if svd, ok := b.decomposed(); ok {

@@ -18,7 +18,7 @@ func nearest(t *testing.T, op *operator.Operator, v, y []float32, weight float64
 	in := []onnx.Value{
 		g.Input("v", onnx.Float, op.Image.Dims(1)...), g.Input("y", onnx.Float, op.MeasurementDims(1)...), g.Input("weight", onnx.Float, 1),
 	}
-	x, ok := op.Proximal(g, in[0], in[1], in[2])
+	x, ok := op.Proximal(g, in[0], in[1], func() onnx.Value { return in[2] })
 	if !ok {
 		t.Fatal("no proximal operator")
 	}

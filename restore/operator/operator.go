@@ -132,12 +132,12 @@ func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 	return a, nil
 }
 
-// Proximal is [Expression.Proximal]; ok: there is one.
-func (o *Operator) Proximal(g *onnx.Graph, v, y, weight onnx.Value) (x onnx.Value, ok bool) {
+// Proximal is [Expression.Proximal]; ok: there is one. Only then it calls weight, which may add numbers of the settings to the graph.
+func (o *Operator) Proximal(g *onnx.Graph, v, y onnx.Value, weight func() onnx.Value) (x onnx.Value, ok bool) {
 	if o.expression.Proximal == nil {
 		return onnx.Value{}, false
 	}
-	return o.expression.Proximal(g, v, y, weight), true
+	return o.expression.Proximal(g, v, y, weight()), true
 }
 
 // Masked reports whether a mask says which entries of y are observed.

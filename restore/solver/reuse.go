@@ -19,7 +19,7 @@ func (s *Solver) Reuse(rt *onnxruntime.Runtime, run *method.Run, n int, build Bu
 		parts = []*Solver{s}
 	}
 	for _, part := range parts {
-		if m, err := part.model(run); err != nil || m.digest() != part.digest {
+		if m, err := part.model(run); err != nil || m.digest(part.seed) != part.digest {
 			return false, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 
@@ -44,7 +45,8 @@ type Solver struct {
 	build   Build
 	n       int
 	rt      *onnxruntime.Runtime
-	digest  string // of the model of a step
+	seed    maphash.Seed
+	digest  uint64 // of the model of a step
 	sess    *session
 	in      map[string]*onnxruntime.Tensor // inputs that the host writes, without draws
 	draws   [2][]*onnxruntime.Tensor       // those of the present step and those of the next one

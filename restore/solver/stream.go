@@ -3,6 +3,7 @@ package solver
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
@@ -11,7 +12,7 @@ import (
 
 // newStream returns a solver that is not compiled.
 func newStream(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) *Solver {
-	return &Solver{run: run, build: build, n: n, rt: rt, in: map[string]*onnxruntime.Tensor{}}
+	return &Solver{seed: maphash.MakeSeed(), run: run, build: build, n: n, rt: rt, in: map[string]*onnxruntime.Tensor{}}
 }
 
 // compileSteps compiles the models that make the steps.
