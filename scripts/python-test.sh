@@ -13,6 +13,8 @@ cp examples/images/astronaut.png "$work/notebooks"
 cd "$work"
 # An empty home: no ONNX Runtime of the user's cache, nothing but what pip brought.
 mkdir user
+(cd "$OLDPWD" && go build -o "$work/nats-server" github.com/nats-io/nats-server/v2)
+export NATS_SERVER=$work/nats-server
 status=0
 env -u DDIFF_ONNXRUNTIME -u DDIFF_OPENVINO -u PYTHONPATH HOME="$work/user" XDG_CACHE_HOME="$work/user/cache" PATH="$work/venv/bin:$PATH" \
 	venv/bin/python -m pytest -q -p no:cacheprovider --junitxml report.xml --ignore tests/pytorch tests || status=$?

@@ -1,0 +1,71 @@
+"""Campaigns on a cluster of real processes: a NATS server (the variable NATS_SERVER names the program), a coordinator and a worker."""
+
+import os
+import socket
+import subprocess
+
+import pytest
+from PIL import Image
+
+import ddiff
+from ddiff._program import PROGRAM, environment
+
+from conftest import scene
+
+
+def free_ports(n):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    nats_port, api = free_ports(2)
+    nats = ["--nats", f"nats://127.0.0.1:{nats_port}", "--nats-wait", "1m"]
+    processes = []
+
+    def start(*args):
+        p = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), text=True)
+        processes.append(p)
+        return p
+
+    try:
+        start(os.environ["NATS_SERVER"], "-js", "-sd", tmp_path / "js", "-a", "127.0.0.1", "-p", nats_port)
+        coordinator = start(PROGRAM, "coordinator", *nats, "--store", tmp_path / "store", "--listen", f"127.0.0.1:{api}", "--require-tokens")
+        lines = []
+        while "serving the HTTP API" not in "".join(lines[-1:]):
+            lines.append(coordinator.stderr.readline())
+            assert lines[-1], "the coordinator ended: " + "".join(lines)
+        create = [PROGRAM, "token", "create", "--owner", "test", "--role", "submitter", *nats]
+        token = subprocess.run(create, capture_output=True, env=environment(), text=True, check=True).stdout.strip()
+        start(PROGRAM, "worker", *nats, "--device", "cpu", "--threads", "2")
+        yield ddiff.Cluster(f"http://127.0.0.1:{api}", token)
+    finally:
+        for p in processes[::-1]:
+            p.terminate()
+        for p in processes:
+            p.communicate(timeout=60)
+
+
+def test_campaign(cluster, tmp_path):
+    Image.fromarray((255 * scene()).astype("u1")).save(tmp_path / "a.png")
+    spec = {"name": "python", "dataset": {"path": str(tmp_path / "a.png"), "size": 64}, "tasks": ["denoise"], "methods": ["ddiff", "dpir"]}
+    campaign = cluster.submit(spec)
+    assert cluster.submit(spec) == campaign  # idempotent
+    assert campaign.wait(0.2).status()["phase"] == "finished"
+    t = campaign.table()
+    assert set(t.method) == {"ddiff", "dpir"} and set(t.outcome) == {"done"} and t.psnr.gt(20).all()
+    with pytest.raises(ValueError, match="400|422"):
+        cluster.submit({**spec, "tasks": ["sharpen"]})
+    with pytest.raises(ValueError, match="404"):
+        cluster.campaign("nothing-0123456789ab").status()
+    with pytest.raises(ValueError, match="401"):
+        ddiff.Cluster(cluster.url.removesuffix("/api/v1"), "wrong").submit(spec)
+
+
+def test_nobody_answers():
+    with pytest.raises(ConnectionError, match="127.0.0.1"):
+        ddiff.Cluster(f"http://127.0.0.1:{free_ports(1)[0]}", "token").submit({})
