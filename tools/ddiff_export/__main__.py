@@ -35,11 +35,14 @@ def parser() -> argparse.ArgumentParser:
     _labelled(c)
     c.set_defaults(run=lambda m, o: m.guided_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), o.name, o.license, _options(o)))
 
-    c = _command(sub, "ldm", "export a latent diffusion model with a VQ or KL first stage as a bundle; --out is a folder")
-    _configured(c, "ffhq256, imagenet256 or churches256")
+    c = _command(sub, "ldm", "export a latent diffusion model, such as Stable Diffusion, as a bundle; --out is a folder")
+    _configured(c, "ffhq256, imagenet256, churches256, sd15, sd21 or sd21_base")
     _labelled(c)
+    c.add_argument("--prompt", default="", help="text of Stable Diffusion, with the tokenizer of a folder in the diffusers layout (default: empty)")
     c.add_argument("--no-ema", action="store_true", help="use the last weights instead of their running averages")
-    c.set_defaults(run=lambda m, o: m.latent_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), not o.no_ema, o.name, o.license, _options(o)))
+    c.set_defaults(run=lambda m, o: m.latent_diffusion(
+        o.config, o.field, o.weights, o.out, _label(o.label), o.prompt, not o.no_ema, o.name, o.license, _options(o),
+    ))  # fmt: skip
 
     c = _command(sub, "diffusers", "export a pixel U-Net of a local directory in the diffusers layout as a prior")
     c.add_argument("--directory", type=Path, required=True, help="directory with config.json, weights and scheduler_config.json")
@@ -94,7 +97,7 @@ def _command(sub: argparse._SubParsersAction, name: str, text: str) -> argparse.
 
 def _configured(c: argparse.ArgumentParser, known: str) -> None:
     c.add_argument("--config", required=True, help=known)
-    c.add_argument("--weights", type=Path, required=True, help="published file")
+    c.add_argument("--weights", type=Path, required=True, help="published file; of Stable Diffusion also a folder in the diffusers layout")
     c.add_argument("--field", action="append", default=[], metavar="FIELD=VALUE", help="change a field of the configuration (repeatable)")
 
 

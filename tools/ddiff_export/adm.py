@@ -33,7 +33,7 @@ class Config:
     resample_blocks: bool = True  # residual blocks that resample, instead of convolutions
     newer_order: bool = False
     classes: int = 0
-    context: int = 0  # width of the context token of transformers, instead of attention
+    context: int = 0  # width of the context tokens of transformers, instead of attention
     schedule: str = "linear:1e-4:0.02:1000"
     license: str = "MIT"
     published: str = ""  # file name

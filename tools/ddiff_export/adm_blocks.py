@@ -144,14 +144,16 @@ class TokenAttention(nn.Module):
         self.to_out = nn.Sequential(nn.Linear(width, width), nn.Identity())
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
+        return self.attend(x, self.split(self.to_k(context)), self.split(self.to_v(context)))
+
+    def split(self, h: Tensor) -> Tensor:
+        """[N, L, C] to heads [N, heads, C/heads, L]."""
+        n, length, width = h.shape
+        return h.reshape(n, length, self.heads, width // self.heads).permute(0, 2, 3, 1)
+
+    def attend(self, x: Tensor, k: Tensor, v: Tensor) -> Tensor:
         n, length, width = x.shape
-        each = width // self.heads
-
-        def split(h: Tensor) -> Tensor:
-            return h.reshape(n, -1, self.heads, each).permute(0, 2, 3, 1)
-
-        h = attend(split(self.to_q(x)), split(self.to_k(context)), split(self.to_v(context)))
-        return self.to_out(h.permute(0, 3, 1, 2).reshape(n, length, width))
+        return self.to_out(attend(self.split(self.to_q(x)), k, v).permute(0, 3, 1, 2).reshape(n, length, width))
 
 
 class GatedMLP(nn.Module):
@@ -177,19 +179,29 @@ class TransformerBlock(nn.Module):
         self.ff = GatedMLP(width)
         self.attn2 = TokenAttention(width, heads, context)
         self.norm1, self.norm2, self.norm3 = nn.LayerNorm(width), nn.LayerNorm(width), nn.LayerNorm(width)
-        # The output of attn2 for a fixed context of one token: the softmax over a single key
-        # is 1, so the output does not depend on x.
+        # For a fixed context: keys and values of attn2 [1, heads, C/heads, L], or its output for a context of one token. The
+        # softmax over a single key is 1, so that output does not depend on x.
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
         self.constant: Tensor | None = None
 
     def settle(self, context: Tensor) -> None:
-        """Fixes the context to one token [C]."""
-        self.constant = self.attn2.to_out(self.attn2.to_v(context)).detach()
+        """Fixes the context to tokens [L, C]."""
+        a = self.attn2
+        if len(context) == 1:
+            self.constant = a.to_out(a.to_v(context[0])).detach()
+        else:
+            self.keys, self.values = (a.split(f(context[None])).detach() for f in (a.to_k, a.to_v))
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.constant is None:
-            raise ValueError("the context is not set; call settle first")
         h = self.norm1(x)
-        x = x + self.attn1(h, h) + self.constant
+        x = x + self.attn1(h, h)
+        if self.keys is not None and self.values is not None:
+            x = x + self.attn2.attend(self.norm2(x), self.keys, self.values)
+        elif self.constant is not None:
+            x = x + self.constant
+        else:
+            raise ValueError("the context is not set; call settle first")
         return x + self.ff(self.norm3(x))
 
 

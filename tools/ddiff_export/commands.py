@@ -11,7 +11,9 @@ import torch
 from onnx import ModelProto
 from torch import Tensor
 
-from . import adm, bkse, card, checkpoint, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, tweedie, tweedie_onnx, vectors, write
+from . import (
+    adm, bkse, card, checkpoint, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, stable_diffusion, tweedie, tweedie_onnx, vectors, write,
+)  # fmt: skip
 from .errors import ExportError
 from .onnx_file import IMAGE
 from .overrides import apply, choose
@@ -29,14 +31,26 @@ def guided_diffusion(config: str, fields: Sequence[str], weights: Path, out: Pat
     return write.prior(network, described, out, o)
 
 
-def latent_diffusion(config: str, fields: Sequence[str], weights: Path, out: Path, label: int | None, ema: bool, name: str, license: str, o: Options) -> list[Path]:
-    """Exports a latent diffusion model as a bundle."""
+def latent_diffusion(
+    config: str, fields: Sequence[str], weights: Path, out: Path, label: int | None, prompt: str, ema: bool, name: str, license: str, o: Options
+) -> list[Path]:
+    """Exports a latent diffusion model as a bundle. weights is a file, or a folder in the diffusers layout."""
     c = apply(choose(ldm.CONFIGS, config), fields)
     if license:
         c = replace(c, unet=replace(c.unet, license=license))
-    model = ldm.load(c, checkpoint.read(weights), str(weights), label, ema)
+    if prompt and c.text is None:
+        raise ExportError(f"--prompt: {config} has no encoder of prompts")
+    words = c.text.framed(clip.words(prompt, weights / "tokenizer")) if c.text and prompt else None
+    if c.text and weights.is_dir():
+        stable_diffusion.check_scheduler(weights, c.prediction, c.unet.schedule)
+        state = stable_diffusion.read_folder(weights)
+    else:
+        state = checkpoint.read(weights)
+    model = ldm.load(c, state, str(weights), label, ema, words)
     training = f"latent diffusion, configuration {config}"
-    if c.unet.classes:
+    if c.text:
+        training += f", prompt {json.dumps(prompt)}"
+    elif c.unet.classes:
         training += f", class {label}" if label is not None else f", the null class {c.null_class}"
     f, latent = c.first_stage.factor, c.first_stage.latent
     small = ("batch", latent, f"height/{f}", f"width/{f}")
@@ -52,10 +66,10 @@ def latent_diffusion(config: str, fields: Sequence[str], weights: Path, out: Pat
     out.mkdir(parents=True, exist_ok=True)
     for role, module in ldm.parts(model).items():
         side = f * c.unet.multiple
-        least = side if side <= 64 else 2 * side  # PyTorch refuses group normalisations of one pixel
+        least = max(64, 2 * side)  # PyTorch refuses group normalisations of one pixel
 
         def example(which: int, role: str = role) -> Mapping[str, Tensor]:
-            return ldm.example(role, model, 1 + which, max(least, 64), max(least, 64) + which * side, o.seed + which)
+            return ldm.example(role, model, 1 + which, least, least + which * side, o.seed + which)
 
         def mark(m: ModelProto, role: str = role) -> None:
             onnx_file.set_metadata(m, card.described("latent-" + role, name or f"ldm_{config}", c.unet.license))

@@ -258,7 +258,7 @@ def open_directory(directory: Path) -> tuple[UNet, dict[str, Any]]:
         last.out_channels = c.in_channels
     elif c.out_channels != c.in_channels:
         raise ExportError(f"{source}: out_channels is {c.out_channels}, want {c.in_channels} or twice that")
-    return network, _scheduler(directory, base)
+    return network, scheduler(directory, base)
 
 
 def _json(path: Path) -> tuple[dict[str, Any], str]:
@@ -273,7 +273,7 @@ def _json(path: Path) -> tuple[dict[str, Any], str]:
     return fields, str(path)
 
 
-def _scheduler(directory: Path, base: Path) -> dict[str, Any]:
+def scheduler(directory: Path, base: Path) -> dict[str, Any]:
     """Prediction and schedule of scheduler_config.json."""
     places = [directory / "scheduler" / "scheduler_config.json", base / "scheduler_config.json"]
     path = next((p for p in places if p.is_file()), None)

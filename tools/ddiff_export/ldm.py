@@ -1,4 +1,4 @@
-"""Latent diffusion with a VQ or KL first stage: reads a checkpoint and writes a bundle.
+"""Latent diffusion with a VQ or KL first stage, Stable Diffusion too: reads a checkpoint and writes a bundle.
 
 A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q, not for KL), decoder.onnx
 (z or q to x), unet.onnx (z, t to eps) and the card bundle.json, with the digests of the files.
@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from . import adm, vq
+from . import adm, clip, vq
 from .checkpoint import State, fit, part, without_init
 from .errors import ExportError
 from .onnx_file import file_digest
@@ -29,12 +29,17 @@ class Config:
     unet: adm.Config
     first_stage: vq.Config = field(default_factory=vq.Config)
     null_class: int | None = None  # the class that means "no class"
+    text: clip.Config | None = None  # encoder of a prompt, instead of classes
+    prediction: str = "epsilon"
+    scale: float = 0  # of latents, where the file does not state it
     published: str = ""
 
     def tiny(self) -> Config:
         """The same structure, narrower."""
         null = None if self.null_class is None else 6
-        return replace(self, unet=self.unet.tiny(), first_stage=self.first_stage.tiny(), null_class=null)
+        unet = self.unet.tiny()
+        text = None if self.text is None else self.text.tiny(unet.context)
+        return replace(self, unet=unet, first_stage=self.first_stage.tiny(), null_class=null, text=text)
 
 
 def _unet(width: int, multipliers: tuple[int, ...], **more: object) -> adm.Config:
@@ -43,6 +48,17 @@ def _unet(width: int, multipliers: tuple[int, ...], **more: object) -> adm.Confi
         schedule="scaled_linear:0.0015:0.0195:1000", license=LICENSE, **more,
     )  # fmt: skip
 
+
+def _stable(published: str, license: str, text: clip.Config, prediction: str = "epsilon", **heads: int) -> Config:
+    unet = adm.Config(
+        64, 320, (1, 2, 4, 4), 2, attention=(1, 2, 4), channels=4, learned_variance=False, scale_shift=False, resample_blocks=False,
+        context=text.width, schedule="scaled_linear:0.00085:0.012:1000", license=license, **heads,
+    )  # fmt: skip
+    stage = vq.Config(128, (1, 2, 4, 4), latent=4, kind="kl")
+    return Config(unet, stage, text=text, prediction=prediction, scale=0.18215, published=published)
+
+
+_OPEN_CLIP = clip.Config(1024, 23, 16, quick_gelu=False, padded_with_end=False)  # without its last layer
 
 CONFIGS: dict[str, Config] = {
     "ffhq256": Config(_unet(224, (1, 2, 3, 4), head_width=32), published="ldm_ffhq256.pt"),
@@ -56,6 +72,9 @@ CONFIGS: dict[str, Config] = {
         ),
         first_stage=vq.Config(128, (1, 2, 4, 4), latent=4, kind="kl"), published="ldm_churches256.pt",
     ),
+    "sd15": _stable("v1-5-pruned-emaonly.safetensors", "CreativeML Open RAIL-M", clip.Config(), heads=8),
+    "sd21": _stable("v2-1_768-ema-pruned.safetensors", "CreativeML Open RAIL++-M", _OPEN_CLIP, "velocity", head_width=64),
+    "sd21_base": _stable("v2-1_512-ema-pruned.safetensors", "CreativeML Open RAIL++-M", _OPEN_CLIP, head_width=64),
 }  # fmt: skip
 
 
@@ -78,9 +97,9 @@ class Model:
     label: int | None = None  # the class settled into the U-Net
 
 
-def load(config: Config, state: State, source: str, label: int | None = None, ema: bool = True) -> Model:
-    """Loads the networks. label None selects the null class, if there is one; ema selects the
-    running averages of the network's weights, if the file has them."""
+def load(config: Config, state: State, source: str, label: int | None = None, ema: bool = True, words: list[int] | None = None) -> Model:
+    """Loads the networks. label None selects the null class, if there is one; words are the tokens of a prompt, the empty one if None; ema
+    selects the running averages of the network's weights, if the file has them."""
     with without_init():
         unet = adm.UNet(replace(config.unet, classes=0))
         stage = vq.FirstStage(config.first_stage)
@@ -89,24 +108,46 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
         raise ExportError(f"{source}: another architecture than --config: no name starts with model.diffusion_model.; is it a latent diffusion model?")
     if ema:
         weights = _averaged(weights, part(state, "model_ema."), source)
+    for name, value in weights.items():
+        if name.endswith(("proj_in.weight", "proj_out.weight")) and value.dim() == 2:  # a matrix as a convolution
+            weights[name] = value[:, :, None, None]
     fit(unet, weights, f"{source} (model.diffusion_model)")
-    fit(stage, part(state, "first_stage_model."), f"{source} (first_stage_model)", ignore=("loss.",))
-    if config.unet.context:
-        with without_init():
-            labels = _Labels(config.unet.classes, config.unet.context)
-        fit(labels, part(state, "cond_stage_model."), f"{source} (cond_stage_model)")
+    fit(stage, part(state, "first_stage_model."), f"{source} (first_stage_model)", ignore=("loss.", "model_ema."))
+    if label is not None and (config.text or not config.unet.classes):
+        raise ExportError("--class: this network has no classes")
+    if config.text:
+        context = _prompt(config.text, state, source, words or config.text.empty())
+    elif config.unet.context:
         label = config.null_class if label is None else label
-        if label is None or not 0 <= label < config.unet.classes:
-            raise ExportError(f"--class: {label} is outside 0..{config.unet.classes - 1}")
+        context = _class(config, state, source, label)
+    if config.unet.context:
         for module in unet.modules():
             if hasattr(module, "settle"):
-                module.settle(labels.embedding.weight.data[label])
-    elif label is not None:
-        raise ExportError("--class: this network has no classes")
-    if "scale_factor" not in state and config.first_stage.kind == "kl":
+                module.settle(context)
+    scale = config.scale or (1.0 if config.first_stage.kind == "vq" else 0.0)
+    scale = float(state.get("scale_factor", scale))
+    if not scale:
         raise ExportError(f"{source}: scale_factor is missing, without which a KL first stage does not fit its U-Net; add it to the state dict")
-    scale = float(state["scale_factor"]) if "scale_factor" in state else 1.0
     return Model(config, unet, stage, scale, label)
+
+
+def _prompt(c: clip.Config, state: State, source: str, words: list[int]) -> Tensor:
+    """The embeddings of a prompt, one for each token."""
+    weights = clip.names(part(state, "cond_stage_model.transformer.") or part(state, "cond_stage_model.model."))
+    with without_init():
+        encoder = clip.Encoder(c)
+    fit(encoder, weights, f"{source} (cond_stage_model)", ignore=("embeddings.position_ids", f"encoder.layers.{c.layers}."))
+    return encoder(torch.tensor(words))
+
+
+def _class(config: Config, state: State, source: str, label: int | None) -> Tensor:
+    """The embedding of a class, a context of one token."""
+    with without_init():
+        labels = _Labels(config.unet.classes, config.unet.context)
+    fit(labels, part(state, "cond_stage_model."), f"{source} (cond_stage_model)")
+    if label is None or not 0 <= label < config.unet.classes:
+        raise ExportError(f"--class: {label} is outside 0..{config.unet.classes - 1}")
+    return labels.embedding.weight.data[label : label + 1]
 
 
 def _averaged(weights: State, ema: State, source: str) -> State:
@@ -121,12 +162,13 @@ def _averaged(weights: State, ema: State, source: str) -> State:
     return {name: ema[short] for short, name in names.items()}
 
 
-def published(model: Model, labels: Tensor | None) -> State:
-    """The state dict of a checkpoint with these networks."""
+def published(model: Model, labels: Tensor | None = None, text: State | None = None) -> State:
+    """The state dict of a checkpoint with these networks, the embeddings of classes or the weights of an encoder of prompts."""
     out = {f"model.diffusion_model.{k}": v for k, v in model.unet.state_dict().items()}
     out |= {f"first_stage_model.{k}": v for k, v in model.first_stage.state_dict().items()}
-    if model.scale != 1:
+    if model.scale not in (1, model.config.scale):
         out["scale_factor"] = torch.tensor(model.scale)
+    out |= {f"cond_stage_model.{k}": v for k, v in (text or {}).items()}
     if labels is not None:
         out["cond_stage_model.embedding.weight"] = labels
     return out
@@ -143,7 +185,7 @@ def bundle_card(model: Model, name: str, training: str, files: Mapping[str, Path
         "training": training,
         "first_stage": stage.kind,
         **({} if model.label is None else {"class": "none" if model.label == model.config.null_class else str(model.label)}),
-        "prediction": "epsilon",
+        "prediction": model.config.prediction,
         "schedule": c.schedule,
         "range": "-1..1",
         "channels": stage.channels,

@@ -20,7 +20,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from . import adm, bkse, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, tweedie, vq
+from . import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, tweedie, vq
 from .checkpoint import State, write_safetensors
 from .overrides import settings
 
@@ -81,9 +81,10 @@ def _ldm(out: Path, name: str, seed: int) -> Case:
     c = ldm.CONFIGS[name].tiny()
     unet = randomise(adm.UNet(replace(c.unet, classes=0)), seed)
     stage = randomise(vq.FirstStage(c.first_stage), seed + 1)
-    labels = torch.randn(c.unet.classes, c.unet.context, generator=torch.Generator().manual_seed(seed)) if c.unet.context else None
-    scale = 0.5 if c.first_stage.kind == "kl" else 1.0
-    weights = ldm.published(ldm.Model(c, unet, stage, scale), labels)
+    labels = torch.randn(c.unet.classes, c.unet.context, generator=torch.Generator().manual_seed(seed)) if c.unet.classes else None
+    scale = c.scale or (0.5 if c.first_stage.kind == "kl" else 1.0)
+    text = {f"transformer.text_model.{k}": v for k, v in randomise(clip.Encoder(c.text), seed + 2).state_dict().items()} if c.text else None
+    weights = ldm.published(ldm.Model(c, unet, stage, scale), labels, text)
     averaged = {f"model_ema.diffusion_model{k.replace('.', '')}": v for k, v in unet.state_dict().items()}
     if name == "ffhq256":  # with running averages that differ from the last weights
         weights |= averaged | {"model_ema.decay": torch.tensor(0.9999), "model_ema.num_updates": torch.tensor(1)}

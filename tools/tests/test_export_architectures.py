@@ -110,7 +110,7 @@ def test_lpips_trunks(network: str, trunk: int, widths: list[int]) -> None:
 def test_one_token_needs_no_attention() -> None:
     block = randomise(TransformerBlock(32, heads=2, context=24), 1)
     context, x = torch.randn(24), torch.randn(2, 5, 32)
-    block.settle(context)
+    block.settle(context[None])
     full = TokenAttention.forward(block.attn2, x, context.expand(2, 1, 24))
     torch.testing.assert_close(full, block.constant.expand_as(full), rtol=0, atol=1e-5)
 

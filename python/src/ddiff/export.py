@@ -30,12 +30,13 @@ def guided_diffusion(
 
 
 def latent_diffusion(
-    config: str, weights: str | os.PathLike[str], out: str | os.PathLike[str], *, label: int | None = None, name: str = "", license: str = "",
-    float16: bool = False,
+    config: str, weights: str | os.PathLike[str], out: str | os.PathLike[str], *, label: int | None = None, prompt: str = "", name: str = "",
+    license: str = "", float16: bool = False,
 ) -> list[Path]:  # fmt: skip
-    """Exports a latent diffusion model as a bundle, to the folder out: config is "ffhq256", "imagenet256" or "churches256"."""
+    """Exports a latent diffusion model as a bundle, to the folder out: config is "ffhq256", "imagenet256" or "churches256", or "sd15", "sd21"
+    or "sd21_base" of Stable Diffusion, whose weights may be a folder in the diffusers layout; the prompt needs its tokenizer."""
     commands, options = _commands(float16)
-    return commands.latent_diffusion(config, [], Path(weights), Path(out), label, True, name, license, options)
+    return commands.latent_diffusion(config, [], Path(weights), Path(out), label, prompt, True, name, license, options)
 
 
 def _commands(float16: bool):  # type: ignore[no-untyped-def]
