@@ -67,6 +67,8 @@ func fieldCases(t *testing.T) []fieldCase {
 	photo := drawn(t, side, side, photograph)
 	camera, err := os.ReadFile(photoData + "camera.jpg")
 	must(t, err)
+	inks, err := os.ReadFile("../../restore/raster/testdata/inks8.jpg")
+	must(t, err)
 	inTIFF := func(name string) []byte {
 		data, err := os.ReadFile(tiffData + name)
 		must(t, err)
@@ -193,7 +195,13 @@ func fieldCases(t *testing.T) []fieldCase {
 		{"raw", map[string][]byte{"x.cr2": []byte("II*\x00\x10\x00\x00\x00CR\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00")}, denoise("x.cr2"), 3, []string{"a raw file of a camera; develop it first"}, nil},
 		{"BigTIFF", map[string][]byte{"x.tif": inTIFF("bigtiff.tif")}, denoise("x.tif"), 0, nil, format("x.restored.tif", "tiff")},
 		{"planes", map[string][]byte{"x.tif": inTIFF("planar.tif")}, denoise("x.tif"), 0, nil, format("x.restored.tif", "tiff")},
-		{"CMYK", map[string][]byte{"x.tif": inTIFF("cmyk.tif")}, denoise("x.tif"), 0, []string{"converted to RGB without its profile"}, format("x.restored.tif", "tiff")},
+		{"CMYK", map[string][]byte{"x.tif": inTIFF("cmyk.tif")}, denoise("x.tif"), 0, []string{"converted to RGB without a profile"}, format("x.restored.tif", "tiff")},
+		{"CMYK with its profile", map[string][]byte{"x.jpg": inks}, denoise("x.jpg"), 0, []string{"converted to sRGB by its profile"}, func(dir string) string {
+			if m := metadata.Read(read(t, filepath.Join(dir, "x.restored.jpg"))); m.Profile != nil {
+				return "the profile of the inks is left"
+			}
+			return ""
+		}},
 		{"JPEG in TIFF", map[string][]byte{"x.tif": inTIFF("jpeg.tif")}, denoise("x.tif"), 0, nil, format("x.restored.tif", "tiff")},
 		{"float", map[string][]byte{"x.tif": inTIFF("float.tif")}, denoise("x.tif"), 0, nil, func(dir string) string {
 			if p := tiff.Bits(read(t, filepath.Join(dir, "x.restored.tif"))); p != 32 {

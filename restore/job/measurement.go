@@ -185,7 +185,11 @@ func (j *Job) warnOf(p *raster.Picture) {
 		j.warn(item.WarnAlpha, "the measurement has transparent pixels: it was restored as it looks over white; restored.png of the results is opaque")
 	}
 	if p.CMYK {
-		j.warn(item.WarnProfile, "the measurement is in CMYK, and was converted to RGB without its profile: colours may differ")
+		how := "to sRGB by its profile"
+		if p.ByFormula {
+			how = "to RGB without a profile: colours may differ"
+		}
+		j.warn(item.WarnProfile, "the measurement is in CMYK, and was converted "+how)
 	}
 	j.profile = p.Profile
 	if !p.ProfileFits() && len(p.Profile) > 0 && !p.CMYK {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"image"
 	"io"
+
+	"ddiff/restore/raster/metadata"
 )
 
 // Limits of the input of [Decode].
@@ -24,7 +26,7 @@ const (
 //
 // 16-bit samples keep their precision. Grey is replicated to the three channels. Alpha is composited over white, on the
 // stored values. The EXIF orientation of a JPEG is applied. Of a TIFF with several pages, and of an animated GIF, the first is decoded. CMYK is converted
-// without its profile. Of floating-point samples 0 is black and 1 is white, and others are clamped. See package tiff for the forms of TIFF.
+// by its profile, if it has one with a table for the perceptual intent. Of floating-point samples 0 is black and 1 is white, and others are clamped. See package tiff for the forms of TIFF.
 //
 // Errors are [ErrFormat], [ErrTruncated] and, above [MaxPixels], [MaxBytes] or [MaxExtraBytes], [ErrTooLarge]. ErrTooLarge
 // depends on the header only and precedes the allocation of pixels.
@@ -101,6 +103,12 @@ func pixels(c codec, data []byte, inspect func(src image.Image) image.Image) (im
 		}
 		if inspect != nil {
 			src = inspect(src)
+		}
+		if inked, ok := src.(*image.CMYK); ok {
+			if k := readInks(metadata.Profile(data)); k != nil {
+				img = k.convert(inked)
+				return nil
+			}
 		}
 		img = fromImage(src, c.toRGB)
 		return nil

@@ -23,8 +23,8 @@ type Picture struct {
 	Profile []byte
 	// Alpha has the opacity of each pixel in one channel, from 0 to 1. Nil: the picture is opaque.
 	Alpha *Image
-	// CMYK: the file stores inks, which were converted without their profile.
-	CMYK bool
+	// CMYK: the file stores inks, which were converted to sRGB by their profile or, ByFormula, without one.
+	CMYK, ByFormula bool
 }
 
 // Rescale makes low black and high white: numbers of the file, such as 0 and 4095 for 12 bits in samples of 16 bits. Of floating-point samples 1 is white
@@ -54,7 +54,7 @@ func (p *Picture) top() float64 {
 }
 
 // DecodePicture reads a file as [Decode] does, with these differences: the EXIF orientation of every format is
-// applied, animated WebP is refused, and floating-point samples may lie beyond black and white. CMYK is converted without its profile. Errors are those of Decode, and
+// applied, animated WebP is refused, and floating-point samples may lie beyond black and white. Errors are those of Decode, and
 // [ErrNotFinite].
 func DecodePicture(data []byte) (*Picture, error) {
 	p, orientation, err := decodePicture(data, func(src image.Image) image.Image { return src })
@@ -100,6 +100,7 @@ func decodePicture(data []byte, part func(src image.Image) image.Image) (p *Pict
 	if i, ok := Finite(p.Image.Pix); !ok {
 		return nil, 0, fmt.Errorf("decode picture: sample %d is %v: %w", i, p.Image.Pix[i], ErrNotFinite)
 	}
+	p.ByFormula = p.CMYK && readInks(p.Profile) == nil
 	p.Grey = slices.Equal(p.Image.Plane(0), p.Image.Plane(1)) && slices.Equal(p.Image.Plane(0), p.Image.Plane(2))
 	return p, metadata.Orientation(data), nil
 }
