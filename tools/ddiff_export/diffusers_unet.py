@@ -20,7 +20,10 @@ from .adm_blocks import attend, timestep_embedding
 from .checkpoint import State, fit, read, without_init
 from .errors import ExportError
 
-WEIGHTS = ("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin", "model.safetensors", "pytorch_model.bin")
+WEIGHTS = (
+    "diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin", "model.safetensors", "pytorch_model.bin",
+    "diffusion_pytorch_model.fp16.safetensors", "model.fp16.safetensors",
+)  # fmt: skip
 DOWN, UP = ("DownBlock2D", "AttnDownBlock2D"), ("UpBlock2D", "AttnUpBlock2D")
 PREDICTIONS = {"epsilon": "epsilon", "sample": "sample", "v_prediction": "velocity"}
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from ddiff_export import adm, bkse, denoiser, diffusers_unet, edm, flow, ldm, lpips, vq
+from ddiff_export import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, vq
 from ddiff_export.adm_blocks import Attention, TokenAttention, TransformerBlock, attend
 from ddiff_export.checkpoint import without_init
 from ddiff_export.errors import ExportError
@@ -49,6 +49,8 @@ PUBLISHED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
         for name, count, names in (
             ("ffhq256", 274056163, "61c38f880cdb7ca3b5a46dee856f61f55b0cd68598a55e3e0cce5e4d81c25127"),
             ("imagenet256", 400920579, "7b0f2712566147edde02ec0a2dfce603c0fd5b76b6e775a818fb9de53be32c27"),
+            ("sd15", 859520964, "b0828585f6719ebf3393cd4f537c8b83e90dbddbb12e34b197798bc05c43a9ca"),
+            ("sd21", 865910724, "9daee6b4c2af8b7015b0fe33dbe0bd998d631b2eefe73f129615449a5a2396ca"),
         )
     },
     "flow cfm_cifar10": (
@@ -64,6 +66,9 @@ PUBLISHED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
         295899267, "bb76adc17a660269dfa30f0d6111f3ae1220776e675784f45d453f99c44806f5",
     ),
     "vq-f4": (lambda: vq.FirstStage(vq.Config()), 55322782, "56a2c53042a2ae6429345af0f5d6f9e0b3757aa0027fafe79dccc1cd2916673a"),
+    "kl-f8": (lambda: vq.FirstStage(ldm.CONFIGS["sd15"].first_stage), 83653863, "5c5821b036193b0effb3adf049e2c1c81c13c11351273652c09fab3be5aa1501"),
+    "clip": (lambda: clip.Encoder(clip.Config()), 123060480, "a49bc0b832a1e5c17c35c13ac3db12ef2bdb60e63f5914aae507030145c51c49"),
+    "open clip": (lambda: clip.Encoder(ldm.CONFIGS["sd21"].text), 340387840, "9a375520eeec0ca281980b7189c60c556b0841e56e139f2d4feff0853ac5c3ac"),
     "bkse": (lambda: bkse.Wizard(bkse.CONFIGS["gopro_wvae"]), 115265475, "a77ee1c9433857a5c0abce5e673a6df8532ca7de1ab4f3dc20478f1af557d53f"),
     "bkse without vae": (lambda: bkse.Wizard(bkse.CONFIGS["gopro_wovae"]), 49205187, "7e70639320e4022785cb3c1d430677b57ca864eca7b92169dbd1a46598a08206"),
     "drunet": (lambda: denoiser.DRUNet(denoiser.CONFIGS["drunet_color"]), 32640960, "f13de1d91dc40682edb7eefd95685be71e5c76b6c6972075ffd74455b073d066"),

@@ -1,0 +1,97 @@
+"""The exporter of Stable Diffusion computes what diffusers and transformers compute, from a folder and from a single file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from ddiff_export import clip, ldm, stable_diffusion
+from ddiff_export.checkpoint import write_safetensors
+from ddiff_export.errors import ExportError
+from stable_diffusion_vectors import PARTS, inputs, some, weight
+
+STORED = json.loads(gzip.decompress((Path(__file__).parent / "stable_diffusion.json.gz").read_bytes()))
+
+
+def folder(tmp_path: Path, name: str) -> Path:
+    """A folder in the diffusers layout."""
+    for part in PARTS:
+        (tmp_path / part).mkdir()
+        weights = {k: weight(part, k, shape) for k, shape in STORED[name]["shapes"][part].items()}
+        write_safetensors(weights, tmp_path / part / ("model.safetensors" if part == "text_encoder" else "diffusion_pytorch_model.safetensors"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_equals_diffusers(name: str, tmp_path: Path) -> None:
+    state = stable_diffusion.read_folder(folder(tmp_path, name))
+    parts = ldm.parts(ldm.load(ldm.CONFIGS[name].tiny(), state, "test"))
+    z, t, x = inputs()
+    for part, given in (("unet", (z, t)), ("encoder", (x,)), ("decoder", (z,))):
+        with torch.no_grad():
+            torch.testing.assert_close(some(parts[part](*given)), STORED[name][part], rtol=0, atol=1e-4)
+
+
+def test_open_clip_in_a_single_file(tmp_path: Path) -> None:
+    state = stable_diffusion.read_folder(folder(tmp_path, "sd21"))
+    c = ldm.CONFIGS["sd21"].tiny()
+    prefix, other = "cond_stage_model.transformer.text_model.", "cond_stage_model.model."
+    text = {k.removeprefix(prefix): state.pop(k) for k in list(state) if k.startswith(prefix)}
+    back = {v: k for k, v in clip.OPEN_LAYER.items()}
+    for name, value in text.items():
+        if name in clip.OPEN.values():
+            state[other + next(k for k, v in clip.OPEN.items() if v == name)] = value
+        elif name.startswith("final_layer_norm."):
+            state[other + name.replace("final_layer_norm", "ln_final")] = value
+        elif ".q_proj." in name:
+            layer, kind = name.split(".self_attn.")[0], name.rsplit(".", 1)[1]
+            joined = torch.cat([text[f"{layer}.self_attn.{each}_proj.{kind}"] for each in "qkv"])
+            state[f"{other}{layer.replace('encoder.layers', 'transformer.resblocks')}.attn.in_proj_{kind}"] = joined
+        elif not any(f".{each}_proj." in name for each in "kv"):
+            _, _, number, rest = name.split(".", 3)
+            stem, kind = rest.rsplit(".", 1)
+            state[f"{other}transformer.resblocks.{number}.{back[stem]}.{kind}"] = value
+    state[other + "transformer.resblocks.2.ln_1.weight"] = torch.ones(3)  # the last layer, which is not evaluated
+    state[other + "logit_scale"] = torch.ones(())
+    z, t, _ = inputs()
+    with torch.no_grad():
+        torch.testing.assert_close(some(ldm.load(c, state, "test").unet(z, t)), STORED["sd21"]["unet"], rtol=0, atol=1e-4)
+
+
+def test_words_by_byte_pairs(tmp_path: Path) -> None:
+    merges = ["h i", "hi </w>", "a t</w>", "h at</w>"]
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges))
+    vocabulary = ["a", "h", "i", "t", "a</w>", "h</w>", "i</w>", "t</w>", "!</w>", "1</w>", "hi", "at</w>", "hat</w>"]
+    (tmp_path / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(vocabulary)}))
+    assert clip.words("A  HAT\nhia !11", tmp_path) == [4, 12, 10, 4, 8, 9, 9]
+    for text, why in (("chât", "ASCII"), ("b", "no word 'b</w>'")):
+        with pytest.raises(ExportError, match=why):
+            clip.words(text, tmp_path)
+    with pytest.raises(ExportError, match="tokenizer"):
+        clip.words("hat", tmp_path / "none")
+
+
+def test_tokens_of_a_prompt_are_framed() -> None:
+    first, second = (ldm.CONFIGS[name].text.tiny(24) for name in ("sd15", "sd21"))
+    assert first.empty() == [48, 49, 49, 49, 49, 49, 49]
+    assert second.empty() == [48, 49, 0, 0, 0, 0, 0]
+    assert first.framed(list(range(20))) == [48, 0, 1, 2, 3, 4, 49]
+
+
+def test_refuses_another_scheduler(tmp_path: Path) -> None:
+    (tmp_path / "scheduler").mkdir()
+    said = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012, "prediction_type": "v_prediction"}
+    (tmp_path / "scheduler" / "scheduler_config.json").write_text(json.dumps(said))
+    c = ldm.CONFIGS["sd21"]
+    stable_diffusion.check_scheduler(tmp_path, c.prediction, c.unet.schedule)
+    with pytest.raises(ExportError, match="states the prediction velocity, --config has epsilon"):
+        stable_diffusion.check_scheduler(tmp_path, "epsilon", c.unet.schedule)
+
+
+def test_refuses_a_folder_without_a_part(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="unet: the directory holds no weights"):
+        stable_diffusion.read_folder(tmp_path)
