@@ -36,7 +36,7 @@ func (m stepModel) digest(seed maphash.Seed) uint64 {
 	h.SetSeed(seed)
 	for _, stage := range m.stages {
 		maphash.WriteComparable(&h, len(stage.Model))
-		h.Write(stage.Model) //nolint:errcheck // never fails
+		h.Write(stage.Model)
 	}
 	return h.Sum64()
 }
