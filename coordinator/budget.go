@@ -95,10 +95,14 @@ func compareLimits(b manifest.Budget, u usage) (over, near string) {
 	return strings.Join(hard, " and "), strings.Join(warn, " and ")
 }
 
-// usedShare returns the larger used share of the limits of device-seconds and cost; 0 without one.
+// usedShare returns the larger used share of the limits of device-seconds and cost, or 1 with too many items; 0 without a limit. As many items as the
+// limit are no reason for a warning.
 func usedShare(b manifest.Budget, u usage) (share float64) {
+	if b.Items > 0 && u.Items > b.Items {
+		share = 1
+	}
 	if b.Seconds > 0 {
-		share = u.Seconds / b.Seconds
+		share = max(share, u.Seconds/b.Seconds)
 	}
 	if b.Cost > 0 {
 		share = max(share, u.Cost/b.Cost)

@@ -147,7 +147,7 @@ func (r *runner) compareCap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if limit > 0 {
+	if r.capShare = 1; limit > 0 {
 		r.capShare = sum / limit
 	}
 	begin, rest := "the campaigns of "+r.rec.Owner+" cost ", fmt.Sprintf(" of %s in %s", amount(limit), month)

@@ -189,7 +189,7 @@ func (r *runner) report(waiting, leased int) {
 	c.rate, _ = r.outcomes.pace.rate(now)
 	used := r.used()
 	c.uses, c.limit = used.Uses, max(usedShare(r.rec.Spec.Budget, used), r.capShare)
-	if slack := r.slack; r.slackKnown {
+	if slack := r.slack; r.slackKnown && !c.paused && r.hold == "" { // otherwise more workers do not help
 		c.slack = &slack
 	}
 	r.s.gauges.set(r.id, c)

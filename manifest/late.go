@@ -44,9 +44,9 @@ func (s *Spec) Lateness(st Status, last Late, now time.Time) (l Late, slack floa
 func (l Late) Sentence(deadline string) string {
 	switch l {
 	case LateMay:
-		return fmt.Sprintf("the deadline %s may be missed: the expected end is after it", deadline)
+		return fmt.Sprintf("the deadline %s may be missed: the end, with its 95 %% interval, is not surely before it", deadline)
 	case LateWill:
-		return fmt.Sprintf("the deadline %s will be missed at the present rate: the whole 95 %% interval of the end is after it", deadline)
+		return fmt.Sprintf("the deadline %s will be missed at the present rate: the expected end is after it", deadline)
 	case LateHas:
 		return fmt.Sprintf("the deadline %s has passed", deadline)
 	}

@@ -35,10 +35,10 @@ func OpenPrior(path string) (*prior.Prior, error) {
 	return p, nil
 }
 
-// CheckPriorSize returns prior.ErrSize if the prior does not take the images of a campaign, of which those that are padded have no known size.
+// CheckPriorSize returns prior.ErrSize if the prior does not take the images of a campaign. Measurements and images that are padded have sizes of their own.
 func CheckPriorSize(spec *manifest.Spec, p *prior.Description) error {
 	tile, _, err := spec.Tiles(p.Card.TileSide(), p.Card.MultipleOf)
-	if err != nil || spec.Dataset.Fit == item.FitPad {
+	if err != nil || spec.Dataset.Fit == item.FitPad || spec.Dataset.Measurements {
 		return err
 	}
 	return p.Takes(spec.Dataset.Size, spec.Dataset.Size, tile)

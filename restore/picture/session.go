@@ -228,7 +228,7 @@ func (s *Session) Tiles(p Picture) (side, overlap int, err error) {
 func (s *Session) plan(j *job.Job) error {
 	err := s.loader.Plan(j)
 	large := s.cfg.Large
-	if err != nil && !errors.Is(err, job.ErrMemory) || j.Item.Tile > 0 || !large.Divides(j.Item.Height, j.Item.Width) {
+	if err != nil && !errors.Is(err, job.ErrMemory) && !errors.Is(err, prior.ErrSize) || j.Item.Tile > 0 || !large.Divides(j.Item.Height, j.Item.Width) {
 		return err
 	}
 	if err == nil && s.engine.Memory(j.Plan, 1) <= s.cfg.Whole {

@@ -107,10 +107,9 @@ func (p *Prior) discretise() error {
 	if p.t.DType != onnx.Float {
 		return fmt.Errorf("%w: the schedule starts with flow or sigma, so the input %s must be float", ErrCard, p.t.Name)
 	}
-	n := max(p.x.Dims[0], p.t.Dims[0]) // −1 for any
-	dims := []int{n, p.channels(), p.x.Dims[2], p.x.Dims[3]}
+	dims := []int{p.x.Dims[0], p.channels(), p.x.Dims[2], p.x.Dims[3]}
 	g := onnx.NewGraph(p.Opset())
-	x, t := g.Input("x", onnx.Float, dims...), g.Input("t", onnx.Int64, n)
+	x, t := g.Input("x", onnx.Float, dims...), g.Input("t", onnx.Int64, -1)
 	table := func(of func(s scalings) float64) onnx.Value {
 		column := make([]float32, p.Schedule.Steps())
 		for i, a := range p.Schedule.AlphaBar {
@@ -119,7 +118,7 @@ func (p *Prior) discretise() error {
 		return g.Gather(g.Const(column, len(column)), t)
 	}
 	times := func(v onnx.Value, factor onnx.Value) onnx.Value {
-		return g.Mul(v, g.Reshape(factor, n, 1, 1, 1))
+		return g.Mul(v, g.Reshape(factor, -1, 1, 1, 1))
 	}
 	out, err := g.Inline(p.file, map[string]onnx.Value{
 		p.x.Name: times(x, table(func(s scalings) float64 { return s.input })),
@@ -130,7 +129,8 @@ func (p *Prior) discretise() error {
 	}
 	g.Output("velocity", g.Add(
 		times(x, table(func(s scalings) float64 { return s.image })),
-		times(out[p.output], table(func(s scalings) float64 { return s.output }))))
+		// in half precision this sum would lose its last digits: it is a difference of large numbers at the noisiest levels
+		times(g.Cast(out[p.output], onnx.Float), table(func(s scalings) float64 { return s.output }))))
 	data, err := g.Marshal("network")
 	if err != nil {
 		return err

@@ -33,11 +33,32 @@ func TestWrongCardIsDoubted(t *testing.T) {
 	}
 }
 
-// TestImagesOfOneSize: a file that takes one size says so before it is compiled.
+// sized returns a network that declares images of 8×8; its operations take others too unless they are fixed.
+func sized(t *testing.T, fixed bool) *prior.Prior {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 1, 3, 8, 8)
+	g.Input("t", onnx.Int64, 1)
+	if fixed {
+		x = g.Reshape(g.Reshape(x, 1, 3, 64), 1, 3, 8, 8)
+	}
+	g.Output("eps", g.Mul(x, g.Scalar(0.5)))
+	data, err := g.Marshal("sized")
+	must(t, err)
+	all := map[string]string{}
+	for k, v := range card {
+		all[k] = v
+	}
+	p, err := prior.Load("my.onnx", onnxtest.WithMetadata(t, data, all))
+	must(t, err)
+	return p
+}
+
+// TestImagesOfOneSize: a file that takes one size says so before it is compiled, and one that only declares a size takes all.
 func TestImagesOfOneSize(t *testing.T) {
 	t.Parallel()
-	p, err := prior.Load("my.onnx", model(t, 3, 3, onnx.Int64, nil)) // of 8×8
-	must(t, err)
+	must(t, sized(t, false).Takes(16, 24, 0))
+	p := sized(t, true)
 	if p.Card.Fixed != [2]int{8, 8} || p.Card.TileSide() != 8 {
 		t.Errorf("card %+v, tiles of %d", p.Card, p.Card.TileSide())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -131,7 +132,7 @@ func (p *Prior) bind() error {
 	p.output = out[0].Name
 	_, h, w := p.smallest()
 	for i, side := range []int{h, w} {
-		if p.x.Dims[2+i] > 0 {
+		if p.x.Dims[2+i] > 0 && !p.free() {
 			p.Card.Fixed[i] = side
 		}
 	}
@@ -145,6 +146,16 @@ func (p *Prior) bind() error {
 		}
 	}
 	return nil
+}
+
+// free reports whether the operations of a network take other sizes than the one that its file declares, as those of many exports without free axes do.
+func (p *Prior) free() bool {
+	n, h, w := p.smallest()
+	f := p.factor()
+	x := []int{n, p.channels(), (h + p.Card.MultipleOf) / f, (w + p.Card.MultipleOf) / f}
+	types, err := p.file.Types(map[string][]int{p.x.Name: x, p.t.Name: {n}})
+	y := types[p.output].Dims
+	return err == nil && len(y) == len(x) && slices.Equal(y[2:], x[2:])
 }
 
 // channels returns the number of channels of the prior's space.

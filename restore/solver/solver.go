@@ -170,7 +170,7 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 	}()
 	err = s.makeSteps(ctx, parts, first, progress)
 	for _, p := range parts {
-		if unread := p.unload(ctx, first); err == nil {
+		if unread := p.unload(ctx, first); unread != nil && (err == nil || errors.Is(err, errKeep)) {
 			err = unread
 		}
 	}

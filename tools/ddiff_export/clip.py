@@ -37,9 +37,11 @@ class Config:
         return self.framed([])
 
     def framed(self, words: list[int]) -> list[int]:
-        """Words between the begin and the end, cut and padded to the number of tokens."""
+        """Words between the begin and the end, padded to the number of tokens."""
+        if len(words) > self.tokens - 2:
+            raise ExportError(f"--prompt: it has {len(words)} tokens, at most {self.tokens - 2} are possible; shorten it")
         end = self.words - 1
-        ids = [self.words - 2, *words[: self.tokens - 2], end]
+        ids = [self.words - 2, *words, end]
         return ids + [end if self.padded_with_end else 0] * (self.tokens - len(ids))
 
 

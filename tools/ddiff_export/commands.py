@@ -40,12 +40,16 @@ def latent_diffusion(
         c = replace(c, unet=replace(c.unet, license=license))
     if prompt and c.text is None:
         raise ExportError(f"--prompt: {config} has no encoder of prompts")
+    if prompt and not (weights / "tokenizer").is_dir():
+        raise ExportError(f"--prompt: {weights} has no folder tokenizer; give a folder in the diffusers layout")
     words = c.text.framed(clip.words(prompt, weights / "tokenizer")) if c.text and prompt else None
     if c.text and weights.is_dir():
         stable_diffusion.check_scheduler(weights, c.prediction, c.unet.schedule)
         state = stable_diffusion.read_folder(weights)
     else:
         state = checkpoint.read(weights)
+    if c.text and not o.half and sum(v.numel() for v in state.values()) > 1 << 29:  # of four bytes each
+        raise ExportError(f"{weights}: the bundle would exceed 2 GiB, which ddiff does not read; add --float16")
     model = ldm.load(c, state, str(weights), label, ema, words)
     training = f"latent diffusion, configuration {config}"
     if c.text:
@@ -193,8 +197,11 @@ def halved(path: Path, out: Path, o: Options) -> list[Path]:
     try:
         described = json.loads((path / "bundle.json").read_text())
         parts = {role: part["file"] for role, part in described["files"].items()}
+        foreign = [name for name in parts.values() if Path(name).name != name]
     except (OSError, ValueError, KeyError, TypeError) as err:
         raise ExportError(f"{path}: not a bundle: cannot read bundle.json: {err}") from None
+    if foreign:
+        raise ExportError(f"{path}: bundle.json names {foreign[0]!r}, which is no file of the bundle")
     files = {role: _halved_file(path / name, out / name, o, keep=role == "quantizer")[0] for role, name in parts.items()}
     described["files"] = {role: {"file": f.name, "sha256": onnx_file.file_digest(f)} for role, f in files.items()}
     (out / "bundle.json").write_text(json.dumps(described, indent=1) + "\n")

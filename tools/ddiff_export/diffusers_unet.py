@@ -71,7 +71,7 @@ ONLY = {
 def config(fields: Mapping[str, Any], source: str) -> Config:
     """Reads config.json's fields; ExportError names the unsupported fields."""
     if fields.get("_class_name", "UNet2DModel") != "UNet2DModel":
-        raise ExportError(f"{source}: _class_name is {fields['_class_name']}, only UNet2DModel is supported")
+        raise ExportError(f"{source}: _class_name is {fields['_class_name']}, only UNet2DModel is supported; for Stable Diffusion use: ldm --config sd15")
     for name, values in ONLY.items():
         if name in fields and fields[name] not in values:
             raise ExportError(f"{source}: {name} is {fields[name]!r}, only {' or '.join(map(str, values))} is supported")
@@ -250,11 +250,9 @@ def open_directory(directory: Path) -> tuple[UNet, dict[str, Any]]:
     base = directory / "unet" if (directory / "unet").is_dir() else directory
     fields, source = _json(base / "config.json")
     c = config(fields, source)
-    found = [base / name for name in WEIGHTS if (base / name).is_file()]
-    if not found:
-        raise ExportError(f"{base}: the directory holds no weights; looked for {', '.join(WEIGHTS)}")
+    path = weights(base)
     network = build(c)
-    fit(network, newer_names(read(found[0])), str(found[0]))
+    fit(network, newer_names(read(path)), str(path))
     if c.out_channels == 2 * c.in_channels:  # remove the channels of a learned variance
         last = network.conv_out
         last.weight.data, last.bias.data = last.weight.data[: c.in_channels], last.bias.data[: c.in_channels]
@@ -262,6 +260,16 @@ def open_directory(directory: Path) -> tuple[UNet, dict[str, Any]]:
     elif c.out_channels != c.in_channels:
         raise ExportError(f"{source}: out_channels is {c.out_channels}, want {c.in_channels} or twice that")
     return network, scheduler(directory, base)
+
+
+def weights(folder: Path) -> Path:
+    """The file of weights in a folder."""
+    found = [folder / name for name in WEIGHTS if (folder / name).is_file()]
+    if found:
+        return found[0]
+    if any(folder.glob("*.index.json")):
+        raise ExportError(f"{folder}: the weights are in several files; save the model again as one, with max_shard_size='10GB' of save_pretrained")
+    raise ExportError(f"{folder}: the directory holds no weights; looked for {', '.join(WEIGHTS)}")
 
 
 def _json(path: Path) -> tuple[dict[str, Any], str]:

@@ -79,14 +79,16 @@ def read(path: Path) -> Object:
     return found
 
 
-def weights(found: Object) -> State:
-    """The named tensors of a module and of its parts."""
+def weights(found: Object, deep: int = 8) -> State:
+    """The named tensors of a module and of its parts, which contain each other up to a depth: shared parts would take endless time."""
+    if deep == 0:
+        raise ValueError("its modules are nested too deep")
     out: State = {}
     for kind in ("_parameters", "_buffers"):
         out |= {name: value.detach() for name, value in found.state[kind].items() if isinstance(value, Tensor)}
     for name, part in found.state["_modules"].items():
         if part is not None:
-            out |= {f"{name}.{inner}": value for inner, value in weights(part).items()}
+            out |= {f"{name}.{inner}": value for inner, value in weights(part, deep - 1).items()}
     return out
 
 
@@ -253,10 +255,10 @@ def load(path: Path, label: int | None = None) -> tuple[UNet, float]:
         inner = found.state["_modules"]["model"]
         c = config(inner.class_name, inner.state["_init_kwargs"], str(path))
         state, deviation = weights(inner), float(found.state["sigma_data"])
-    except (KeyError, TypeError, AttributeError) as err:
-        raise ExportError(f"{path}: its EDMPrecond lacks {err}") from None
-    with without_init():
-        network = UNet(c)
+        with without_init():
+            network = UNet(c)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ZeroDivisionError) as err:
+        raise ExportError(f"{path}: its EDMPrecond lacks a field, or one has another type: {err}") from None
     fit(network, {name: value for name, value in state.items() if not name.endswith("resample_filter")}, str(path), ("map_augment.",))
     network.settle(label)
     return network, deviation

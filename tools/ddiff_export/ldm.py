@@ -31,7 +31,7 @@ class Config:
     null_class: int | None = None  # the class that means "no class"
     text: clip.Config | None = None  # encoder of a prompt, instead of classes
     prediction: str = "epsilon"
-    scale: float = 0  # of latents, where the file does not state it
+    scale: float = 0.0  # of latents, where the file does not state it
     published: str = ""
 
     def tiny(self) -> Config:
@@ -127,13 +127,15 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
     scale = config.scale or (1.0 if config.first_stage.kind == "vq" else 0.0)
     scale = float(state.get("scale_factor", scale))
     if not scale:
-        raise ExportError(f"{source}: scale_factor is missing, without which a KL first stage does not fit its U-Net; add it to the state dict")
+        raise ExportError(f"{source}: scale_factor is missing, without which a KL first stage does not fit its U-Net; state it with --field scale=NUMBER")
     return Model(config, unet, stage, scale, label)
 
 
 def _prompt(c: clip.Config, state: State, source: str, words: list[int]) -> Tensor:
     """The embeddings of a prompt, one for each token."""
     weights = clip.names(part(state, "cond_stage_model.transformer.") or part(state, "cond_stage_model.model."))
+    if not weights:
+        raise ExportError(f"{source}: it has no text encoder (cond_stage_model); give the whole checkpoint, or a folder in the diffusers layout")
     with without_init():
         encoder = clip.Encoder(c)
     fit(encoder, weights, f"{source} (cond_stage_model)", ignore=("embeddings.position_ids", f"encoder.layers.{c.layers}."))

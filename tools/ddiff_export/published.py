@@ -25,6 +25,8 @@ def cases(folder: Path) -> list[Case]:
         ("bkse", bkse.CONFIGS, "operator"),
     ):
         for name, config in configs.items():
+            if getattr(config, "text", None):
+                continue  # too large in float32
             for path in _candidates(folder, config.published):
                 out.append(Case(path.stem, kind, (command, "--config", name, "--weights", str(path))))
     for network, trunk in lpips.TRUNKS.items():
@@ -33,7 +35,7 @@ def cases(folder: Path) -> list[Case]:
             out.append(Case(f"lpips_{network}_published", "metric", ("lpips", "--network", network, "--weights", *map(str, files))))
     out += [Case(path.stem, "prior", ("edm", "--weights", str(path))) for path in sorted(folder.glob("edm-*.pkl"))]
     for path in sorted(folder.iterdir()):
-        if (path / "config.json").is_file() or (path / "unet" / "config.json").is_file():
+        if (path / "config.json").is_file() or (path / "unet" / "config.json").is_file() and not (path / "text_encoder").is_dir():
             out.append(Case(path.name, "prior", ("diffusers", "--directory", str(path), "--license", "see the publication")))
     if not out:
         raise ExportError(f"{folder}: the folder holds no file with a published name")

@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import Tensor
 
 from .checkpoint import State, read
-from .diffusers_unet import WEIGHTS, scheduler
+from .diffusers_unet import scheduler, weights
 from .errors import ExportError
 
 BLOCKS = 2  # residual blocks per resolution
@@ -36,10 +36,7 @@ def read_folder(folder: Path) -> State:
         ("vae", "first_stage_model.", stage_names),
         ("text_encoder", "cond_stage_model.transformer.", dict),
     ):
-        found = [folder / part / name for name in WEIGHTS if (folder / part / name).is_file()]
-        if not found:
-            raise ExportError(f"{folder / part}: the directory holds no weights; looked for {', '.join(WEIGHTS)}")
-        state |= {prefix + k: v for k, v in names(read(found[0])).items()}
+        state |= {prefix + k: v for k, v in names(read(weights(folder / part))).items()}
     return state
 
 
@@ -48,12 +45,14 @@ def check_scheduler(folder: Path, prediction: str, schedule: str) -> None:
     said = scheduler(folder, folder)
     for name, want in (("prediction", prediction), ("schedule", schedule)):
         if said[name] != want:
-            raise ExportError(f"{folder}: its scheduler states the {name} {said[name]}, --config has {want}; choose another --config")
+            raise ExportError(
+                f"{folder}: its scheduler states the {name} {said[name]}, --config has {want}; choose another --config, or state it with --field"
+            )
 
 
 def unet_names(state: Mapping[str, Tensor]) -> State:
     """A U-Net of diffusers under the names of adm.UNet."""
-    levels = 1 + max(int(m[1]) for name in state if (m := re.match(r"down_blocks\.(\d+)\.", name)))
+    levels = 1 + max((int(m[1]) for name in state if (m := re.match(r"down_blocks\.(\d+)\.", name))), default=-1)
     bare = {i for i in range(levels) if not any(name.startswith(f"up_blocks.{i}.attentions.") for name in state)}
     out: State = {}
     for name, value in state.items():
@@ -84,7 +83,7 @@ def unet_names(state: Mapping[str, Tensor]) -> State:
 
 def stage_names(state: Mapping[str, Tensor]) -> State:
     """A first stage of diffusers under the names of vq.FirstStage."""
-    levels = 1 + max(int(m[1]) for name in state if (m := re.match(r"decoder\.up_blocks\.(\d+)\.", name)))
+    levels = 1 + max((int(m[1]) for name in state if (m := re.match(r"decoder\.up_blocks\.(\d+)\.", name))), default=-1)
     out: State = {}
     for name, value in state.items():
         n = re.sub(r"down_blocks\.(\d+)\.resnets", r"down.\1.block", name)

@@ -132,7 +132,7 @@ def test_edm_pickles(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 def test_schedules_of_diffusers(tmp_path: Path) -> None:
     def schedule(**fields: object) -> str:
         (tmp_path / "scheduler_config.json").write_text(json.dumps(fields))
-        return diffusers_unet._scheduler(tmp_path, tmp_path)["schedule"]
+        return diffusers_unet.scheduler(tmp_path, tmp_path)["schedule"]
 
     assert schedule(beta_schedule="scaled_linear", rescale_betas_zero_snr=True, prediction_type="v_prediction") == "zero_snr:scaled_linear:0.0001:0.02:1000"
     assert schedule(trained_betas=[0.5, 0.5]) == "table:0.5:0.25"

@@ -79,7 +79,9 @@ def test_tokens_of_a_prompt_are_framed() -> None:
     first, second = (ldm.CONFIGS[name].text.tiny(24) for name in ("sd15", "sd21"))
     assert first.empty() == [48, 49, 49, 49, 49, 49, 49]
     assert second.empty() == [48, 49, 0, 0, 0, 0, 0]
-    assert first.framed(list(range(20))) == [48, 0, 1, 2, 3, 4, 49]
+    assert first.framed(list(range(5))) == [48, 0, 1, 2, 3, 4, 49]
+    with pytest.raises(ExportError, match="it has 6 tokens, at most 5"):
+        first.framed(list(range(6)))
 
 
 def test_refuses_another_scheduler(tmp_path: Path) -> None:
@@ -94,4 +96,17 @@ def test_refuses_another_scheduler(tmp_path: Path) -> None:
 
 def test_refuses_a_folder_without_a_part(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="unet: the directory holds no weights"):
+        stable_diffusion.read_folder(tmp_path)
+
+
+def test_refuses_other_networks_and_missing_parts(tmp_path: Path) -> None:
+    state = stable_diffusion.read_folder(folder(tmp_path, "sd15"))
+    c = ldm.CONFIGS["sd15"].tiny()
+    with pytest.raises(ExportError, match="no text encoder"):
+        ldm.load(c, {k: v for k, v in state.items() if not k.startswith("cond_stage_model.")}, "test")
+    for names in (stable_diffusion.unet_names, stable_diffusion.stage_names):
+        assert names({"layers.0.weight": torch.ones(1)}) == {"layers.0.weight": torch.ones(1)}
+    (tmp_path / "unet" / "diffusion_pytorch_model.safetensors").rename(tmp_path / "unet" / "diffusion_pytorch_model-1.safetensors")
+    (tmp_path / "unet" / "diffusion_pytorch_model.safetensors.index.json").write_text("{}")
+    with pytest.raises(ExportError, match="in several files"):
         stable_diffusion.read_folder(tmp_path)

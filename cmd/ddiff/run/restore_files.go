@@ -416,7 +416,7 @@ func (w *pictureWriter) write(res restored, tail string) {
 		w.show.Say(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height))
 	}
 	if it.Tile > w.tile {
-		w.show.Say(fmt.Sprintf("%s: restored in tiles of %d pixels, because the whole picture needs more memory than is free; --tile off refuses it", in.name, it.Tile))
+		w.show.Say(fmt.Sprintf("%s: restored in tiles of %d pixels, because the whole picture needs more memory than is free or the prior takes no images of its size; --tile off refuses it", in.name, it.Tile))
 	}
 	if it.SigmaEstimated {
 		w.show.Say(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma))

@@ -191,9 +191,6 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 				if errors.Is(r.Err, onnxruntime.ErrDeviceLost) || errors.Is(r.Err, onnxruntime.ErrFallback) {
 					return fmt.Errorf("solve: %w", r.Err)
 				}
-				if errors.Is(r.Err, prior.ErrSize) {
-					return r.Err
-				}
 				mu.Lock()
 				if r.Outcome == item.OutcomeDone {
 					counts.Done++

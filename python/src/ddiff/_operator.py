@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import subprocess
@@ -51,6 +52,7 @@ def operator(module: Any, example: Any, path: str | Path | None = None) -> Opera
         from ddiff_export import onnx_file, write
     except ModuleNotFoundError as err:
         raise ModuleNotFoundError(f"{err}; run: pip install 'ddiff[export]'") from err
+    module = copy.deepcopy(module).cpu().eval()  # what is exported stays what it is
     apply = module.A if hasattr(module, "A") and hasattr(module, "noise_model") else module
     x = _batch(example)
 
@@ -63,32 +65,27 @@ def operator(module: Any, example: Any, path: str | Path | None = None) -> Opera
             return apply((x + 1) / 2)
 
     whole = Whole()
-    was = module.training
-    module.eval()
+    with torch.no_grad():
+        y = apply(x)
+        if not isinstance(y, torch.Tensor) or y.is_complex() or y.shape[:1] != (1,):
+            kind = f"{y.dtype} of {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
+            raise ValueError(f"the module returns {kind} for one image; return one real tensor of (1, ...)")
+        if not torch.equal(y, apply(x)):
+            raise ValueError("the module is random: two calls differ; leave the noise out")
+        a, b, zero = torch.rand_like(x), torch.rand_like(x), torch.zeros_like(x)
+        parts, total = apply(a) + apply(b), apply(a + b) + apply(zero)
+    linear = bool((parts - total).norm() <= _SAME * max(parts.norm(), total.norm()))
+    folder = tempfile.TemporaryDirectory(prefix="ddiff-") if path is None else None
+    name = re.sub(r"\W", "", type(module).__name__.lower()) or "operator"
+    file = Path(folder.name) / f"{name}.onnx" if folder else Path(path)  # type: ignore[arg-type]
+    card = {"ddiff.kind": "operator", "ddiff.linear": "affine" if linear else "false"}
     try:
-        with torch.no_grad():
-            y = apply(x)
-            if not isinstance(y, torch.Tensor) or y.is_complex() or y.shape[:1] != (1,):
-                kind = f"{y.dtype} of {tuple(y.shape)}" if isinstance(y, torch.Tensor) else type(y).__name__
-                raise ValueError(f"the module returns {kind} for one image; return one real tensor of (1, ...)")
-            if not torch.equal(y, apply(x)):
-                raise ValueError("the module is random: two calls differ; leave the noise out")
-            a, b, zero = torch.rand_like(x), torch.rand_like(x), torch.zeros_like(x)
-            parts, total = apply(a) + apply(b), apply(a + b) + apply(zero)
-        linear = bool((parts - total).norm() <= _SAME * max(parts.norm(), total.norm()))
-        folder = tempfile.TemporaryDirectory(prefix="ddiff-") if path is None else None
-        name = re.sub(r"\W", "", type(module).__name__.lower()) or "operator"
-        file = Path(folder.name) / f"{name}.onnx" if folder else Path(path)  # type: ignore[arg-type]
-        card = {"ddiff.kind": "operator", "ddiff.linear": "affine" if linear else "false"}
-        try:
-            write.module(
-                whole, write.Ports({"x": tuple(x.shape)}, {"y": tuple(y.shape)}), lambda which: {"x": 2 * (x if which == 0 else a) - 1},
-                lambda model: onnx_file.set_metadata(model, card), file, write.Options(),
-            )  # fmt: skip
-        except Exception as err:  # of any kind: the exporter runs the module with other types of numbers
-            raise ValueError(f"{type(module).__name__}: PyTorch cannot export it: {str(err).strip().splitlines()[0]}") from err
-    finally:
-        module.train(was)
+        write.module(
+            whole, write.Ports({"x": tuple(x.shape)}, {"y": tuple(y.shape)}), lambda which: {"x": 2 * (x if which == 0 else a) - 1},
+            lambda model: onnx_file.set_metadata(model, card), file, write.Options(),
+        )  # fmt: skip
+    except Exception as err:  # of any kind: the exporter runs the module with other types of numbers
+        raise ValueError(f"{type(module).__name__}: PyTorch cannot export it: {str(err).strip().splitlines()[0]}") from err
     checked = subprocess.run([PROGRAM, "operator", "check", file, "--json"], env=environment(), capture_output=True, text=True, check=False)
     if checked.returncode != 0:
         last = (checked.stderr.strip().splitlines() or ["it said nothing"])[-1]

@@ -48,6 +48,19 @@ class Blur(nn.Module):
         return self.A(x) + self.noise_model.sigma * torch.randn_like(x)
 
 
+def test_computes_what_its_file_does(clean):
+    """A module in training, which the operator neither changes nor follows."""
+    module = nn.Sequential(nn.AvgPool2d(2), nn.BatchNorm2d(3))
+    A = ddiff.operator(module, clean)
+    y = A(clean)
+    assert module.training and int(module[1].num_batches_tracked) == 0
+    with torch.no_grad():
+        module(torch.rand(1, 3, 64, 64))
+        module[1].weight += 1
+    np.testing.assert_array_equal(A(clean), y)
+    np.testing.assert_allclose(y, clean.reshape(32, 2, 32, 2, 3).mean((1, 3)).transpose(2, 0, 1), atol=1e-4)
+
+
 def test_linear(session, clean):
     A = ddiff.operator(nn.AvgPool2d(2), clean)
     assert A.linear and A.shape == (3, 32, 32) and A.gradient_error < 0.01 and A.adjoint_error < 1e-4
