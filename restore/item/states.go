@@ -7,8 +7,12 @@ import (
 	"strings"
 )
 
-// mostStates is the largest number of states of an item that are kept.
-const mostStates = 128
+// mostStates is the largest number of states of an item that are kept, and mostValues that of their numbers, together 1 GiB: they are in memory until the
+// item ends.
+const (
+	mostStates = 128
+	mostValues = 1 << 28
+)
 
 // KeptStates reads [Item.KeepStates]: numbers of steps such as "0,10,20", where 0 is the start, or "every 10". It returns nil for an empty text, and otherwise
 // a function that reports whether the state after a step is kept.
@@ -34,8 +38,8 @@ func KeptStates(text string) (at func(step int) bool, err error) {
 	return func(step int) bool { return slices.Contains(steps, step) }, nil
 }
 
-// CheckStates returns an error if too many states of a run of so many steps would be kept.
-func CheckStates(text string, steps int) error {
+// CheckStates returns an error if too many states of a run of so many steps would be kept, of an image with a number of values.
+func CheckStates(text string, steps, values int) error {
 	at, err := KeptStates(text)
 	if err != nil || at == nil {
 		return err
@@ -48,6 +52,9 @@ func CheckStates(text string, steps int) error {
 	}
 	if kept > mostStates {
 		return fmt.Errorf("keep_states %q keeps %d states of %d steps, at most %d are allowed; keep every %d", text, kept, steps, mostStates, (steps+mostStates-2)/(mostStates-1))
+	}
+	if kept > mostValues/values {
+		return fmt.Errorf("keep_states %q keeps %d states of %d values, more than 1 GiB; keep at most %d", text, kept, values, mostValues/values)
 	}
 	return nil
 }

@@ -30,10 +30,13 @@ func TestKeptStates(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 		}
 	}
-	if err := item.CheckStates("every 1", 127); err != nil {
+	if err := item.CheckStates("every 1", 127, 3*256*256); err != nil {
 		t.Error(err)
 	}
-	if err := item.CheckStates("every 1", 1000); err == nil || !strings.Contains(err.Error(), "1001 states") || !strings.HasSuffix(err.Error(), "keep every 8") {
+	if err := item.CheckStates("every 1", 1000, 3*256*256); err == nil || !strings.Contains(err.Error(), "1001 states") || !strings.HasSuffix(err.Error(), "keep every 8") {
+		t.Errorf("%v", err)
+	}
+	if err := item.CheckStates("every 1", 30, 3*4000*3000); err == nil || !strings.Contains(err.Error(), "more than 1 GiB; keep at most 7") {
 		t.Errorf("%v", err)
 	}
 }

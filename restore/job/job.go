@@ -103,7 +103,7 @@ func (s Loader) Plan(j *Job) error {
 	if j.Plan.Precision, err = s.precision(&j.Item); err != nil {
 		return err
 	}
-	if err := item.CheckStates(j.Item.KeepStates, settings.Steps); err != nil {
+	if err := item.CheckStates(j.Item.KeepStates, settings.Steps, j.Item.Height*j.Item.Width*s.Engine.Prior().Card.Channels); err != nil {
 		return InputError("item %s: %w", j.Item.Name, err)
 	}
 	if err := s.Engine.Supports(j.Plan); err != nil {

@@ -41,7 +41,7 @@ func (v Value) At(share float64) float64 {
 	at := share * float64(len(numbers)-1)
 	i := min(int(at), len(numbers)-1)
 	next := min(i+1, len(numbers)-1)
-	return numbers[i] + (at-float64(i))*(numbers[next]-numbers[i])
+	return numbers[i] + float64((at-float64(i))*(numbers[next]-numbers[i])) // never fused: all processors return the same bits
 }
 
 // MarshalJSON writes a JSON number or string.

@@ -50,10 +50,15 @@ func (p Prediction) problem(schedule string) string {
 		return "must be epsilon, sample or edm:STD, with the standard deviation of the training images, for the schedule sigma"
 	case kind != sigma && !slices.Contains(known, p):
 		return "must be epsilon, sample or velocity"
-	case kind == "" && p == Epsilon && strings.HasPrefix(levels, "zero_snr:"):
+	case kind == "" && p == Epsilon && (strings.HasPrefix(levels, "zero_snr:") || tableEndsIn0(levels)):
 		return "must be sample or velocity: epsilon says nothing of the image where ᾱ is 0"
 	}
 	return ""
+}
+
+func tableEndsIn0(levels string) bool {
+	last, err := strconv.ParseFloat(levels[strings.LastIndexByte(levels, ':')+1:], 64)
+	return strings.HasPrefix(levels, "table:") && err == nil && last == 0
 }
 
 // Continuous reports whether the network takes flow times or noise levels, and not the index of a schedule.

@@ -116,6 +116,9 @@ func TestLoadErrors(t *testing.T) {
 		"variance of a flow": {
 			model(t, 3, 6, onnx.Float, map[string]string{"schedule": "flow:cosine:9", "learned_variance": "true"}), prior.ErrCard, "must be false for a schedule",
 		},
+		"table to 0": {
+			model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "table:0.9:0.5:0"}), prior.ErrCard, "must be sample or velocity",
+		},
 		"no image in epsilon": {
 			model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "zero_snr:cosine:9"}), prior.ErrCard, "must be sample or velocity",
 		},
