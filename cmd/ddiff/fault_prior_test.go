@@ -15,6 +15,7 @@ import (
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
+	"ddiff/restore/raster"
 )
 
 // card returns a complete model card for images with a number of channels.
@@ -123,6 +124,16 @@ func TestPriorOfOneSize(t *testing.T) {
 	e = ddiff(t, "restore", photograph("coffee"), "--task", "denoise", "--steps", "2", "--out", out+".png", "--prior", path)
 	wantCode(t, e, 0)
 	wantMessage(t, e, "restored in tiles of 32 pixels", "the prior takes no images of its size")
+	fits := filepath.Join(t.TempDir(), "fits.png")
+	data, err = raster.EncodePNG(&raster.Image{Channels: 3, Height: 32, Width: 32, Pix: repeated(0, 3*32*32)})
+	must(t, err)
+	write(t, fits, data)
+	e = ddiff(t, "restore", photograph("coffee"), fits, "--task", "denoise", "--sigma", "0.05", "--steps", "2", "--tile", "off", "--out", t.TempDir(), "--force", "--prior", path)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "it takes images of 32×32 only")
+	if !strings.Contains(e.stdout, "done=1 failed=1") { // one picture of another size ends no other
+		t.Errorf("stdout %s", e.stdout)
+	}
 	if shown := ddiff(t, "prior", "inspect", path).stdout; !strings.Contains(shown, "32×32") {
 		t.Errorf("prior inspect does not show the size:\n%s", shown)
 	}
