@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,5 +131,21 @@ func TestSchedule(t *testing.T) {
 	}
 	if got := parameter.Number(3).At(0.3); got != 3 {
 		t.Errorf("a number: %g", got)
+	}
+}
+
+// TestSpellings: several numbers have one spelling, however they are written.
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"8 4 0.5", " 8.0\t4  5e-1 "} {
+		var read parameter.Value
+		if err := json.Unmarshal([]byte(strconv.Quote(text)), &read); err != nil || read != parameter.Word("8 4 0.5") || read.Word != "8 4 0.5" {
+			t.Errorf("%q: %+v, error %v", text, read, err)
+		}
+	}
+	for _, text := range []string{"alternate", "8 x", "08"} {
+		if v := parameter.Word(text); v.Word != text {
+			t.Errorf("%q: %+v", text, v)
+		}
 	}
 }

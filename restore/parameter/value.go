@@ -16,8 +16,19 @@ type Value struct {
 // Number returns a numeric value.
 func Number(x float64) Value { return Value{Number: x} }
 
-// Word returns a value in a word.
-func Word(s string) Value { return Value{Word: s} }
+// Word returns a value in a word, of which several numbers have one spelling: results are found by it.
+func Word(s string) Value {
+	v := Value{Word: s}
+	numbers, err := v.numbers()
+	if err != nil || len(numbers) < 2 {
+		return v
+	}
+	var texts []string
+	for _, x := range numbers {
+		texts = append(texts, strconv.FormatFloat(x, 'g', -1, 64))
+	}
+	return Value{Word: strings.Join(texts, " ")}
+}
 
 // numbers reads the numbers of a word.
 func (v Value) numbers() (out []float64, err error) {
@@ -59,7 +70,12 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	case string(data) == "null" || string(data) == `""`:
 		return fmt.Errorf("%s is neither a number nor a word", data)
 	case data[0] == '"':
-		return json.Unmarshal(data, &v.Word)
+		var word string
+		if err := json.Unmarshal(data, &word); err != nil {
+			return err
+		}
+		*v = Word(word)
+		return nil
 	}
 	return json.Unmarshal(data, &v.Number)
 }

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/parameter"
 )
 
 // AllTasks is the value of --task that names every task but those that need a file.
@@ -67,7 +68,7 @@ func SolverValue(text string) manifest.Value {
 	if x, err := strconv.ParseFloat(text, 64); err == nil {
 		return manifest.Value{Number: x}
 	}
-	return manifest.Value{Word: text}
+	return parameter.Word(text)
 }
 
 // assignment reads NAME=VALUE.
