@@ -60,11 +60,12 @@ func (j *Job) doubtWidth() *Doubt {
 	if err != nil {
 		return nil
 	}
-	if pixels := j.Op.Image.Length(stated); pixels < tooWide*found.Pixels || pixels < tooWideHigh*found.High {
+	pixels := j.Op.Image.Length(stated)
+	if pixels < tooWide*found.Pixels || pixels < tooWideHigh*found.High {
 		return nil
 	}
 	std := WidthIn(found.Pixels, j.Op.Image)
-	return &Doubt{Text: fmt.Sprintf("std %.3g is wider than the blur of the picture, which is about %.2g", stated, std), Sigma: j.Item.Sigma, Std: std}
+	return &Doubt{Text: fmt.Sprintf("a std of %.2g pixels is wider than the blur of the picture, of about %.2g pixels", pixels, found.Pixels), Sigma: j.Item.Sigma, Std: std}
 }
 
 // stdParameter is the parameter of the width of a Gaussian blur.
