@@ -130,11 +130,8 @@ func (p *Prior) bind() error {
 		return fmt.Errorf("%w: input %s is not a time of type int64 or float with shape [batch]", ErrGraph, p.t.Name)
 	}
 	p.output = out[0].Name
-	_, h, w := p.smallest()
-	for i, side := range []int{h, w} {
-		if p.x.Dims[2+i] > 0 && !p.free() {
-			p.Card.Fixed[i] = side
-		}
+	if d := p.x.Dims; (d[2] > 0 || d[3] > 0) && !p.free() {
+		p.Card.Fixed = [2]int{max(0, d[2]) * p.factor(), max(0, d[3]) * p.factor()}
 	}
 	if c := p.x.Dims[1]; c >= 0 && c != p.channels() {
 		return fmt.Errorf("%w: channels is %d, the graph's input %s has %d", ErrCard, p.channels(), p.x.Name, c)
