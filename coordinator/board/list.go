@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -30,21 +33,28 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []manifest.CampaignStat
 
 // Join reads the records of campaigns and of their statuses, by key, as Campaigns.
 func Join(campaigns, statuses map[string]queue.Change) (all []manifest.CampaignStatus, skipped []error) {
-	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
-		id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
-		c, err := Parse(id, campaigns[key].Data)
-		if err != nil {
-			skipped = append(skipped, fmt.Errorf("read campaign %s: %w", id, err))
-			continue
-		}
-		s, err := JoinStatus(c, statuses[manifest.KeyStatusPrefix+id].Data)
-		if err != nil {
-			skipped = append(skipped, fmt.Errorf("read status of campaign %s: %w", id, err))
-		}
-		all = append(all, s)
+	keys := slices.Sorted(maps.Keys(campaigns))
+	read, errs := make([]manifest.CampaignStatus, len(keys)), make([]error, len(keys))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0)) // thousands of records are decoded
+	for i, key := range keys {
+		group.Go(func() error {
+			id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
+			c, err := Parse(id, campaigns[key].Data)
+			if err != nil {
+				errs[i] = fmt.Errorf("read campaign %s: %w", id, err)
+				return nil
+			}
+			if read[i], err = JoinStatus(c, statuses[manifest.KeyStatusPrefix+id].Data); err != nil {
+				errs[i] = fmt.Errorf("read status of campaign %s: %w", id, err)
+			}
+			return nil
+		})
 	}
+	_ = group.Wait() // errs has the errors
+	all = slices.DeleteFunc(read, func(s manifest.CampaignStatus) bool { return s.Campaign == nil })
 	slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
-	return all, skipped
+	return all, slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // Status reads a campaign and its last status. It returns queue.ErrNoRecord when there is no campaign. If the record of the
