@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -191,6 +193,39 @@ func TestOperateWork(t *testing.T) {
 			must(t, a.Body.Close())
 			if a.StatusCode != http.StatusPartialContent || !bytes.Equal(append(half, rest...), whole) || !bytes.Contains(whole, []byte("restored.png")) {
 				t.Errorf("%s: %d and %d bytes of %d", a.Status, len(half), len(rest), len(whole))
+			}
+		}},
+		{"a copy with a token alone", func(t *testing.T) {
+			leader, err := c.Leader(t.Context())
+			must(t, err)
+			copied := t.TempDir()
+			command := func() *exec.Cmd {
+				return with(c.Command(t.Context(), "pull", id, copied, "--server", "http://"+address[leader.Name]), "DDIFF_TOKEN="+secret)
+			}
+			damaged, err := filepath.Glob(filepath.Join(c.Results(id), "items", "*", "restored.png"))
+			must(t, err)
+			picture := read(t, damaged[0])
+			write(t, damaged[0], append([]byte("x"), picture...))
+			e := end(t, command())
+			if wantCode(t, e, 3); !strings.Contains(e.stdout, "items=3 copied=2 present=0 unfinished=0 wrong=1") || !strings.Contains(e.stderr, "restored.png: has the SHA-256") {
+				t.Errorf("%v", e)
+			}
+			write(t, damaged[0], picture)
+			must(t, os.RemoveAll(filepath.Join(copied, "items")))
+			killed := command()
+			must(t, killed.Start())
+			must(t, poll(t.Context(), time.Minute, "a copied file", func() (bool, error) {
+				_, err := os.Stat(filepath.Join(copied, "items"))
+				return err == nil, nil
+			}))
+			must(t, killed.Process.Kill())
+			_ = killed.Wait() // it was killed
+			e = end(t, command())
+			if wantCode(t, e, 0); !strings.Contains(e.stdout, "items=3 ") || !strings.Contains(e.stdout, " unfinished=0 wrong=0 ") {
+				t.Errorf("%v", e)
+			}
+			if e := end(t, c.Command(t.Context(), "verify", copied)); e.code != 0 || !strings.Contains(e.stdout, "checked=3 ok=3 wrong=0") {
+				t.Errorf("%v", e)
 			}
 		}},
 		{"a cap of an owner", func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // browser drives a headless Chromium and counts what the last line of `make page-test` states.
@@ -180,7 +181,7 @@ func window(width, height int64, scheme string) action {
 	})
 }
 
-// audit checks the accessibility of the screen, and that nothing is wider than the window.
+// audit checks the accessibility of the screen, the orders of a screen reader and of the keyboard, and that nothing is wider than the window.
 func (b *browser) audit(screen string) {
 	b.t.Helper()
 	if b.axe == "" {
@@ -189,6 +190,8 @@ func (b *browser) audit(screen string) {
 	b.step("load axe-core", script(b.axe))
 	found := evaluate[[]string](b, "audit "+screen, `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) =>
 		r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 200)).join(" ")))`)
+	found = append(found, evaluate[[]string](b, "read "+screen, readingOrder)...)
+	found = append(found, b.tabs(screen)...)
 	b.pages++
 	b.violations += len(found)
 	for _, text := range found {
@@ -198,6 +201,47 @@ func (b *browser) audit(screen string) {
 		b.t.Errorf("%s is wider than the window", screen)
 	}
 }
+
+// readingOrder lists what stands above what a screen reader, which follows the document, has read before it. A column to the right of another one may
+// begin above the other's end.
+const readingOrder = `(() => {
+	const place = document.querySelector("dialog[open]") ?? document.body, out = [];
+	let before;
+	for (const e of place.querySelectorAll("h1,h2,h3,p,a,button,input,select,textarea,summary,table,figure,pre,[role=img]")) {
+		const r = e.getBoundingClientRect();
+		if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || r.width * r.height < 2 || getComputedStyle(e).position === "fixed") continue;
+		if (before && r.bottom <= before.r.top && r.left < before.r.right)
+			out.push("read after what is below it: " + before.e.outerHTML.slice(0, 100) + " then " + e.outerHTML.slice(0, 100));
+		before = { e, r };
+	}
+	return out;
+})()`
+
+// tabs walks through the screen with the Tab key. It lists what the key leaves out or takes in another order than the document has, and where the
+// focus cannot be seen; a script's focus of the first has no sign.
+func (b *browser) tabs(screen string) (found []string) {
+	b.t.Helper()
+	const stops = `const place = document.querySelector("dialog[open]") ?? document.body;
+		const stops = [...place.querySelectorAll("a[href],button,input,select,textarea,summary,iframe,[tabindex='0']")].filter((e) =>
+			e.tabIndex >= 0 && !e.disabled && !e.closest("[inert]") && e.checkVisibility({ visibilityProperty: true }) &&
+			(e.type !== "radio" || e.checked || !document.querySelector("[name=" + e.name + "]:checked"))); `
+	b.step("go to the start of "+screen, script(stops+`window.reached = []; stops[0].focus();`))
+	count := evaluate[int](b, "count the stops of "+screen, "(() => {"+stops+"return stops.length; })()")
+	for range min(count, tabLimit) {
+		found = append(found, evaluate[[]string](b, "look at the focus", `(() => {`+stops+`
+			const e = document.activeElement, at = stops.indexOf(e), s = getComputedStyle(e), last = window.reached.at(-1) ?? -1;
+			window.reached.push(at);
+			if (at !== last + 1) return ["Tab reaches stop " + at + " after " + last + ": " + e.outerHTML.slice(0, 120)];
+			return at > 0 && s.outlineStyle === "none" && s.boxShadow === "none" && e.tagName !== "IFRAME" ? ["focus without a sign: " + e.outerHTML.slice(0, 120)] : [];
+		})()`)...)
+		b.step("press Tab", chromedp.KeyEvent(kb.Tab))
+	}
+	b.steps -= 2 * min(count, tabLimit) // a person presses the key without a thought
+	return found
+}
+
+// tabLimit is the number of stops after which tabs ends: lists of items have hundreds.
+const tabLimit = 40
 
 // shot stores a screenshot of the window.
 func (b *browser) shot(name string) {

@@ -330,7 +330,8 @@ func compared(b *browser) {
 		chromedp.Click(".campaigns tbody tr:nth-child(1) input"), chromedp.Click(".campaigns tbody tr:nth-child(2) input"))
 	b.audit("list")
 	b.shot("page-campaigns")
-	b.step("compare them", press("Compare 2 of 2"), has("12 measurements in both"), has("inpaint_box"))
+	b.step("compare them", press("Compare 2 of 2"), has("12 measurements in both"), has("inpaint_box"),
+		until(`document.activeElement.id === "main"`)) // a screen reader reads the new screen
 	b.audit("comparison")
 	b.shot("page-compare")
 }

@@ -38,7 +38,12 @@ function App() {
   const main = useRef(null);
   const at = path[0] ?? "campaigns";
   const title = [path[1], at === "campaigns" && path[1] ? null : at, "ddiff"].filter(Boolean).join(" · ");
-  useEffect(() => { document.title = title; }, [title]);
+  const screen = useRef(title);
+  useEffect(() => {
+    document.title = title;
+    if (screen.current !== title) main.current.focus(); // a screen reader reads the new screen, and Tab goes on in it
+    screen.current = title;
+  }, [title]);
   useEffect(() => { if (me.value) connect(); }, [me.value]);
   let body = <Screen path={path} query={query} may={me.value?.backend === "cluster" && writers.includes(me.value.role)} />;
   if ([401, 403].includes(me.error?.status)) body = <SignIn refused={me.error.status === 403 && me.error.message} done={me.reload} />;
