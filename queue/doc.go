@@ -63,11 +63,11 @@
 // limit, to any server of the cluster; requests are not buffered. A missing permission returns [ErrAccess] after a few
 // seconds, because the server does not answer; a full server returns [ErrFull] at once.
 //
-// # Durability and throughput
+// # Durability
 //
 // By default the server acknowledges a publish when the operating system has the bytes, and syncs them to disk every two
 // minutes: a killed process loses nothing, a power failure may lose the last two minutes. With "sync_interval: always"
-// a power failure loses nothing. docs/cluster.md has the throughput.
+// a power failure loses nothing.
 //
 // Lost work costs only another publish, but a lost result must be recovered from storage or is missing.
 // Use UnsyncedWork with a single server that syncs always, and not with a cluster. Replicas above 1 need a cluster of

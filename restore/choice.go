@@ -36,7 +36,7 @@ func (e *Engine) precision(p Plan) onnxruntime.Precision {
 }
 
 // shortWork is the number of pixels times evaluations below which the CPU provider ends first: the first use of OpenVINO takes 1.2 to 2.2 s longer, and
-// an evaluation of the bundled prior in float32 at most 0.3 µs a pixel less (docs/devices.md).
+// an evaluation of the bundled prior in float32 at most 0.3 µs a pixel less (docs/data/devices.csv).
 const shortWork = 8 << 20
 
 // Expect states the number of images that are restored with equal settings. It is unknown, and many, before.

@@ -66,13 +66,11 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
     both = [{"ahead": str(ahead), "half_width": str(half)} for _, _, ahead, half in cells.values()]
     swapped = [{"ahead": str(-ahead), "half_width": str(half)} for _, _, ahead, half in cells.values()]
     by_side = {side: [r for r in stored("quality.csv") if r["side"] == side] for side in ("64", "128")}
-    last, once, regions = stored("quality-last.csv"), stored("quality-once.csv"), [r for r in stored("regions.csv") if r["side"] == "64" and not r["with"]]
-    wide, six = stored("quality-256.csv"), stored("quality-512.csv")
+    last, once = stored("quality-last.csv"), stored("quality-once.csv")
     photographs = len({r["image"] for r in stored("quality-ascent.csv")})
     comparison = [r for r in stored("methods-comparison.csv") if r["photographs"] == "examples/images"]
-    steps = ahead_of_all([r for r in comparison if r["campaign"] == "published"], "ddiff")
     equal = ahead_of_all([r for r in comparison if r["campaign"] == "equal_cost" and r["size"] == "128"], "ddiff")
-    highest = [sum(float(r["ahead"]) >= 0 for r in of) for of in (steps, equal)]
+    highest = sum(float(r["ahead"]) >= 0 for r in equal)
     others = [max(float(r[m]) for m in ("diffpir", "ddrm", "daps") if r.get(m)) for r in by_side["64"]]
     ours = [found_in(cells, r["task"], r["params"], r["sigma"])[0] for r in by_side["64"]]
     axes = [f"{np.mean([float(r[a]) for r in stored('quality-ascent.csv') if r['method'] == m]):.{digits}f}"
@@ -84,27 +82,13 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
         (r"`ddiff` is ahead of `dpir` beyond its interval in (\d+) cells, by (\S+) to (\S+) dB, and behind beyond it in (none|\d+)",
          (len(ahead := beyond(both, 1)), f"{min(ahead):.2f}", f"{max(ahead):.2f}", len(beyond(both, -1)) or "none")),
         (r"with Holm's correction over the 24 cells (\d+) of these remains", (remaining(both, photographs),)),
-        (r"of eight photographs has at least p = (\S+), times 24 cells (\S+):",
-         (f"{campaigns.smallest_p(photographs):.4f}", f"{len(cells) * campaigns.smallest_p(photographs):.2f}")),
-        (r"With Holm's correction over the 24 cells (\d+) and (\d+) remain", (remaining(by_side["128"], photographs), remaining(by_side["64"], photographs))),
         (r"best or tied in\s+\[(\d+) of (\d+) problems\]", (tied(both), len(cells))),
         (r"of the other three, `ddiff` is highest in (\d+) of the (\d+) cells",
          (sum(round(a, 2) > round(b, 2) for a, b in zip(ours, others)), len(ours))),
-        (r"it has the highest mean in (\w+) of (\w+) tasks, motion deblurring, phase retrieval and `hdr`, is tied in (\w+), and is behind the highest beyond the interval in (\w+),",
-         (WORDS[highest[0]], WORDS[len(steps)], WORDS[tied(steps) - highest[0]], WORDS[len(beyond(steps, -1))])),
         (r"`dpir` has the highest mean in (\w+) of (\w+) tasks, .* and is behind beyond it in (\w+)\.",
-         (WORDS[highest[1]], WORDS[len(equal)], WORDS[len(beyond(equal, -1))])),
+         (WORDS[highest], WORDS[len(equal)], WORDS[len(beyond(equal, -1))])),
         (r"best or tied in (\d+) of 24 cells at 128×128, in (\d+) at 64×64, in (\d+) on twelve further photographs, and in (\d+) on eight",
          (tied(by_side["128"]), tied(by_side["64"]), tied(last), tied(once))),
-        (r"ahead beyond its interval in (\d+) cells and behind in (none|\d+)\. Of these", (len(beyond(once, 1)), len(beyond(once, -1)) or "none")),
-        (r"At 128×128 `dpir` is ahead beyond its interval in (\d+) cells, by (\S+) to (\S+) dB, at 64×64 in (\d+); behind beyond it in (none|\d+)",
-         (len(ahead := beyond(by_side["128"], 1)), f"{min(ahead):.1f}", f"{max(ahead):.1f}", len(beyond(by_side["64"], 1)),
-          len(beyond(by_side["128"], -1) + beyond(by_side["64"], -1)) or "none")),
-        (r"eight of these cells against DiffPIR: `dpir` is ahead in (all|\d+), beyond its interval in (\w+),",
-         ("all" if all(float(r["ahead"]) > 0 for r in wide) else "some", WORDS[len(beyond(wide, 1))])),
-        (r"six cells on four photographs: ahead in (all|\d+)", ("all" if all(float(r["ahead"]) > 0 for r in six) else "some",)),
-        (r"at 64×64 `dpir` is ahead in (\d+) of (\d+) cells, in (\d+) beyond the interval, and behind beyond it in (none|\d+)",
-         (sum(float(r["ahead"]) > 0 for r in regions), len(regions), len(beyond(regions, 1)), len(beyond(regions, -1)) or "none")),
     ):
         found = re.search(pattern, page)
         for i, value in enumerate(values):

@@ -13,7 +13,7 @@ import (
 	"ddiff/restore/operator/drawfile"
 )
 
-// The bounds of warnings. docs/restore.md states them, and their rate on the demo.
+// The bounds of warnings, which docs/restore.md describes.
 const (
 	// largestMisfit and smallestMisfit bound the mean square residual over the variance of the noise. A restoration fits a part of the noise, so that
 	// the ratio may be well below 1.

@@ -29,7 +29,7 @@ func latentSettings(t testing.TB, task string, steps int, changes ...any) method
 }
 
 // With a linear autoencoder, E·D = I and D = s·Q with orthonormal columns, independent Gaussian latents N(0, S) and a linear
-// A, the fixed point of each reading is known (docs/methods/latent_ddiff.md). Held at one noise level τ² = (1−ᾱ)/ᾱ, without added
+// A, the fixed point of each reading is known. Held at one noise level τ² = (1−ᾱ)/ᾱ, without added
 // noise and with the full rule, x = z̃ and z_t = √ᾱ·(I + P)·z̃ with P = τ²·S⁻¹, and
 //
 //	latent_dc                  (P + 2γ·DᵀAᵀAD·(I − P))·z̃ = 2γ·DᵀAᵀy

@@ -27,7 +27,7 @@ const (
 // ownFile is the parameter of regions whose kernel or mask is a file.
 const ownFile = "file"
 
-// autoTable has one row for each measured region of problems; docs/restore.md describes the columns.
+// autoTable has one row for each measured region of problems.
 //
 //go:embed auto.csv
 var autoTable string
@@ -37,8 +37,8 @@ type region struct {
 	task                             string
 	param                            string // the one in the range; further words: with any value; ownFile: a kernel or mask from a file. All others: defaults
 	low, high, sigmaLow, sigmaHigh   float64
-	method, settings, runs, measured string
-	note                             string
+	method, settings, runs, measured string // settings: in place of those of natural; runs: noise, if several runs have noise in each step; measured: file
+	note                             string // where the picture as it was, or a classical method, was sometimes better
 }
 
 // regions reads autoTable. Its test reads every row.
