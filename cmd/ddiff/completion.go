@@ -49,7 +49,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 	}
 }
 
-// completeFlags completes the values of a command's flags.
+// completeFlags completes the values of the flags of a command and of those below it.
 func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 	for name, values := range completions(c) {
 		flag := cmd.LocalFlags().Lookup(name)
@@ -75,6 +75,10 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 			}
 			return complete(all, before, typed), cobra.ShellCompDirectiveNoFileComp
 		})
+	}
+	completePriors(cmd)
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub, c)
 	}
 }
 

@@ -81,7 +81,7 @@ func logsJSON(cmd *cobra.Command) bool {
 }
 
 // newRootCommand builds the command tree for the methods and operators of a catalogue: with arguments that begin with the name of a command of package run, only
-// the commands of that package. Help has colours where stdout is a terminal.
+// that command. Help has colours where stdout is a terminal.
 func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ddiff",
@@ -107,22 +107,31 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Usage(fmt.Errorf("%w; %ssee: %s --help", err, nearFlag(cmd, err), cmd.CommandPath()))
 	})
-	type group struct {
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, cli.StyleOf(stdout)) })
+	if len(args) > 0 {
+		root.AddCommand(run.Commands(c, args[0])...)
+	}
+	if root.HasSubCommands() {
+		prepare(root)
+		return root
+	}
+	addAll(root, c)
+	prepare(root)
+	completeFlags(root, c)
+	return root
+}
+
+// addAll adds all commands under the headings of the help, and the topics.
+func addAll(root *cobra.Command, c shard.Catalogue) {
+	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
-	}
-	groups := []group{{"restore", "Restore images:", run.Commands(c)}}
-	if !slices.ContainsFunc(groups[0].commands, func(cmd *cobra.Command) bool { return len(args) > 0 && cmd.Name() == args[0] }) {
-		groups[0].commands = slices.Concat(groups[0].commands, []*cobra.Command{tune.NewCommand(c)}, results.Commands(c))
-		groups = append(groups, []group{
-			{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
-			{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
-			{"machine", "Set up and measure this machine:", append(machine.Commands(), bench.NewCommand(), cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
-		}...)
-	} else {
-		groups = append(groups, group{"machine", "Set up and measure this machine:", nil}) // of the commands that cobra adds
-	}
-	for _, g := range groups {
+	}{
+		{"restore", "Restore images:", slices.Concat(run.Commands(c), []*cobra.Command{tune.NewCommand(c)}, results.Commands(c))},
+		{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
+		{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
+		{"machine", "Set up and measure this machine:", append(machine.Commands(), bench.NewCommand(), cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
+	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
 			cmd.GroupID = g.id
@@ -133,9 +142,6 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.
 	root.SetHelpCommandGroupID("machine")
 	root.AddCommand(cli.NewExitCodesTopic())
 	describeDefaults(root)
-	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, cli.StyleOf(stdout)) })
-	prepare(root, c)
-	return root
 }
 
 // describeDefaults creates the commands help and completion of cobra with texts of this program. Help on an unknown
@@ -162,8 +168,8 @@ func describeDefaults(root *cobra.Command) {
 }
 
 // prepare walks the command tree. It turns wrong arguments into usage errors, makes a command that only groups others
-// refuse unknown verbs, wraps long texts, and registers the completion of flag values.
-func prepare(cmd *cobra.Command, c shard.Catalogue) {
+// refuse unknown verbs, and wraps long texts.
+func prepare(cmd *cobra.Command) {
 	cmd.Long = reflow(cmd.Long)
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolP("help", "h", false, "print this help")
@@ -185,10 +191,8 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 			return nil
 		}
 	}
-	completeFlags(cmd, c)
-	completePriors(cmd)
 	for _, sub := range cmd.Commands() {
-		prepare(sub, c)
+		prepare(sub)
 	}
 }
 

@@ -97,7 +97,16 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	return err
 }
 
-// Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
-func Commands(c shard.Catalogue) []*cobra.Command {
-	return []*cobra.Command{newRestoreCommand(c), newRunCommand(c), newSessionCommand(c)}
+// Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help; of names, only those.
+func Commands(c shard.Catalogue, names ...string) []*cobra.Command {
+	var commands []*cobra.Command
+	for _, one := range []struct {
+		name string
+		make func(c shard.Catalogue) *cobra.Command
+	}{{"restore", newRestoreCommand}, {"run", newRunCommand}, {"session", newSessionCommand}} {
+		if len(names) == 0 || slices.Contains(names, one.name) {
+			commands = append(commands, one.make(c))
+		}
+	}
+	return commands
 }
