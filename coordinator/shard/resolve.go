@@ -81,7 +81,15 @@ var largestImage = operator.Shape{Channels: 3, Height: 1 << 14, Width: 1 << 14}
 // Check validates a campaign against its prior as well: the number of steps, time indices, the plan of each method, and the
 // methods, which work either on pixels or on latents.
 func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
-	v := c.Program()
+	return c.check(c.Program(), s, p)
+}
+
+// Admit is Check for a new campaign, see Admission.
+func (c Catalogue) Admit(s *manifest.Spec, p *prior.Description) error {
+	return c.check(c.Admission(), s, p)
+}
+
+func (c Catalogue) check(v manifest.Program, s *manifest.Spec, p *prior.Description) error {
 	v.Prior, v.MaxSteps = &p.Card, p.Schedule.Steps()
 	v.Settle = func(preset string, task manifest.TaskSpec, name string) error {
 		settings, err := c.Resolve(preset, task, name, p.Schedule)

@@ -119,3 +119,26 @@ func TestAdmissionRefusesIdleValues(t *testing.T) {
 		}
 	}
 }
+
+// One check of a new campaign refuses what its prior does not admit and what has no effect.
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for settings, want := range map[string]string{
+		"steps: 1500":            "1500 is out of range, want 2 to 1000, the length of the prior's schedule",
+		"solver: {gamma0: 20}":   "solver.gamma0: has no effect on gaussian_deblur",
+		"methods: [ddiff, daps]": "",
+	} {
+		s, err := manifest.Parse("campaign.yaml", []byte("dataset: {path: .}\ntasks: [gaussian_deblur]\n"+settings+"\n"), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Catalogue{}.Admit(s, &p.Description)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", settings, err, want)
+		}
+	}
+}

@@ -95,13 +95,13 @@ func (o ComputeOptions) Engine(b solver.Build) restore.Config {
 	return c
 }
 
-// Check checks the flags without a look at the machine.
-func (o ComputeOptions) Check() error {
-	if _, err := o.Build(); err != nil {
-		return err
+// Check checks the flags without a look at the machine, and returns the compilation settings.
+func (o ComputeOptions) Check() (solver.Build, error) {
+	b, err := o.Build()
+	if err == nil {
+		_, err = o.runtimes(nil)
 	}
-	_, err := o.runtimes(nil)
-	return err
+	return b, err
 }
 
 // runtimes returns the configurations of ONNX Runtime for the devices, without its library.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,23 +34,19 @@ func OpenPrior(path string) (*prior.Prior, error) {
 	return p, nil
 }
 
-// CheckPriorSize returns prior.ErrSize if the prior does not take the images of a campaign. Measurements and images that are padded have sizes of their own.
-func CheckPriorSize(spec *manifest.Spec, p *prior.Description) error {
-	tile, _, err := spec.Tiles(p.Card.TileSide(), p.Card.MultipleOf)
-	if err != nil || spec.Dataset.Fit == item.FitPad || spec.Dataset.Measurements {
-		return err
-	}
-	return p.Takes(spec.Dataset.Size, spec.Dataset.Size, tile)
-}
-
-// OpenPriorOf opens the prior of a campaign and checks the campaign's settings against its schedule.
+// OpenPriorOf opens the prior of a campaign, and checks the campaign's settings against its schedule and its sizes. Measurements and images that are padded have
+// sizes of their own. Errors are those of OpenPrior and [prior.ErrSize].
 func OpenPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 	p, err := OpenPrior(spec.Prior)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(c.Check(spec, &p.Description), spec.Validate(c.Admission())); err != nil {
+	if err := c.Admit(spec, &p.Description); err != nil {
 		return nil, Usage(err)
 	}
-	return p, nil
+	tile, _, err := spec.Tiles(p.Card.TileSide(), p.Card.MultipleOf)
+	if err == nil && spec.Dataset.Fit != item.FitPad && !spec.Dataset.Measurements {
+		err = p.Takes(spec.Dataset.Size, spec.Dataset.Size, tile)
+	}
+	return p, err
 }

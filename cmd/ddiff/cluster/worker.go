@@ -101,7 +101,7 @@ func (o workerOptions) check() error {
 	if _, err := o.stages.Limits(); err != nil {
 		return err
 	}
-	if err := o.run.Check(); err != nil {
+	if _, err := o.run.Check(); err != nil {
 		return err
 	}
 	if _, err := o.batchSize(); err != nil {

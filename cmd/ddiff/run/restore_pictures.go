@@ -37,10 +37,7 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Check(); err != nil {
-		return nil, err
-	}
-	build, err := w.Build()
+	build, err := w.Check()
 	if err != nil {
 		return nil, err
 	}

@@ -125,13 +125,10 @@ func (o Options) planPrecision(spec *manifest.Spec, stderr io.Writer) (err error
 // WithPlan opens what reads a campaign and runs nothing, and closes it after use. It fixes the precision auto of spec.
 func (o Options) WithPlan(spec *manifest.Spec, stderr io.Writer, use func(p *prior.Prior, sources cli.Datasets) error) error {
 	p, err := cli.OpenPriorOf(spec, o.Catalogue)
-	if err == nil {
-		err = cli.CheckPriorSize(spec, &p.Description)
-	}
 	if err != nil {
 		return err
 	}
-	if err := o.Check(); err != nil {
+	if _, err := o.Check(); err != nil {
 		return err
 	}
 	if err := o.planPrecision(spec, stderr); err != nil {

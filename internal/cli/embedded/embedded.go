@@ -74,9 +74,6 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return err
 	}
 	p, err := cli.OpenPriorOf(spec, o.Catalogue)
-	if err == nil {
-		err = cli.CheckPriorSize(spec, &p.Description)
-	}
 	if err != nil {
 		return err
 	}
@@ -86,11 +83,8 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	}
 	defer stop()
 	// Wrong flags end the run before the output is created.
-	build, err := o.Build()
+	build, err := o.Check()
 	if err != nil {
-		return err
-	}
-	if err := o.Check(); err != nil {
 		return err
 	}
 	sources, err := o.Sources.Open(spec.Output, tel.Logger)
