@@ -16,27 +16,26 @@ func matching(pattern string) func(value string) bool {
 	return regexp.MustCompile("(?s)^(" + pattern + ")$").MatchString
 }
 
-// variables has the syntax of OTEL_* variables: their name, what their value is, and the check of a value.
-var variables = []struct {
-	name, want string
-	valid      func(value string) bool
-}{
-	{"SDK_DISABLED", "true or false", matching(` *(?i:true|false) *`)},
-	{"RESOURCE_ATTRIBUTES", "a list of KEY=VALUE", matching(`[ ,]*( *[^=, ][^=,]*=[^,]*(,|$))+[ ,]*`)},
-	{"TRACES_SAMPLER", "a sampler, such as always_on or traceidratio", matching(` *(?i:(parentbased_)?(always_on|always_off|traceidratio)) *`)},
-	{"TRACES_SAMPLER_ARG", "a number from 0 to 1", func(value string) bool { _, ok := ratioOf(value); return ok }},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?ENDPOINT", "a URL, such as http://localhost:4318", matching(` *(?i:https?://[^/?#]+|unix:).*`)},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?HEADERS", "a list of KEY=VALUE with escaped values",
-		matching("[ ,]*( *[A-Za-z0-9!#$%&'*+.^_`|~-]+ *=([^,%]|%[0-9A-Fa-f]{2})*(,|$))+[ ,]*")},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?COMPRESSION", "gzip or none", matching(` *(?i:gzip|none) *`)},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?INSECURE", "true or false", matching(` *(?i:true|false) *`)},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?TIMEOUT|BSP_(SCHEDULE_DELAY|EXPORT_TIMEOUT)|METRIC_EXPORT_(INTERVAL|TIMEOUT)", "a number of milliseconds", matching(number)},
-	{"BSP_MAX_(QUEUE_SIZE|EXPORT_BATCH_SIZE)", "a positive number", matching(number)},
-}
-
 // IgnoredVariables describes the variables of an environment, as of [os.Environ], whose values OpenTelemetry ignores because they are
 // invalid. It does not repeat values, which may be secrets. Start refuses the other invalid values.
 func IgnoredVariables(environ []string) []string {
+	// The syntax: names, what their value is, and the check of a value.
+	variables := []struct {
+		name, want string
+		valid      func(value string) bool
+	}{
+		{"SDK_DISABLED", "true or false", matching(` *(?i:true|false) *`)},
+		{"RESOURCE_ATTRIBUTES", "a list of KEY=VALUE", matching(`[ ,]*( *[^=, ][^=,]*=[^,]*(,|$))+[ ,]*`)},
+		{"TRACES_SAMPLER", "a sampler, such as always_on or traceidratio", matching(` *(?i:(parentbased_)?(always_on|always_off|traceidratio)) *`)},
+		{"TRACES_SAMPLER_ARG", "a number from 0 to 1", func(value string) bool { _, ok := ratioOf(value); return ok }},
+		{"EXPORTER_OTLP_(TRACES_|METRICS_)?ENDPOINT", "a URL, such as http://localhost:4318", matching(` *(?i:https?://[^/?#]+|unix:).*`)},
+		{"EXPORTER_OTLP_(TRACES_|METRICS_)?HEADERS", "a list of KEY=VALUE with escaped values",
+			matching("[ ,]*( *[A-Za-z0-9!#$%&'*+.^_`|~-]+ *=([^,%]|%[0-9A-Fa-f]{2})*(,|$))+[ ,]*")},
+		{"EXPORTER_OTLP_(TRACES_|METRICS_)?COMPRESSION", "gzip or none", matching(` *(?i:gzip|none) *`)},
+		{"EXPORTER_OTLP_(TRACES_|METRICS_)?INSECURE", "true or false", matching(` *(?i:true|false) *`)},
+		{"EXPORTER_OTLP_(TRACES_|METRICS_)?TIMEOUT|BSP_(SCHEDULE_DELAY|EXPORT_TIMEOUT)|METRIC_EXPORT_(INTERVAL|TIMEOUT)", "a number of milliseconds", matching(number)},
+		{"BSP_MAX_(QUEUE_SIZE|EXPORT_BATCH_SIZE)", "a positive number", matching(number)},
+	}
 	var out []string
 	for _, v := range variables {
 		named := matching("OTEL_(" + v.name + ")")

@@ -7,7 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-func newLogger(cfg Config) *slog.Logger {
+// NewLogger returns the [Telemetry.Logger] of a configuration, whose LogOutput is set, for processes without traces and metrics.
+func NewLogger(cfg Config) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.LogLevel}
 	var base slog.Handler
 	if cfg.LogFormat == LogJSON {

@@ -57,7 +57,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	t := &Telemetry{Logger: newLogger(cfg), open: &openSpans{byID: map[trace.SpanID]sdktrace.ReadWriteSpan{}}}
+	t := &Telemetry{Logger: NewLogger(cfg), open: &openSpans{byID: map[trace.SpanID]sdktrace.ReadWriteSpan{}}}
 
 	otel.SetLogger(logr.Discard()) // the SDK writes values of variables to standard error, such as headers with a password
 

@@ -151,6 +151,25 @@ func TestTelemetryRefusals(t *testing.T) {
 	}
 }
 
+// TestTelemetryOfRestore: a picture alone has no spans, and those of a campaign begin once.
+func TestTelemetryOfRestore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	photo := filepath.Join(dir, "a.png")
+	write(t, photo, grey(16))
+	spans := []string{"restore", photo, "--task", "denoise", "--steps", "2", "--threads", "1", "--unchecked", "--device", "cpu", "--trace-file", filepath.Join(dir, "spans")}
+	e := ddiff(t, spans...)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "--trace-file needs --results")
+	cmd := command(t, append(spans, "--results", filepath.Join(dir, "results"))...)
+	cmd.Env = append(cmd.Env, "OTEL_TRACES_SAMPLER_ARG=2", "OTEL_TRACES_SAMPLER=traceidratio")
+	e = end(t, cmd)
+	wantCode(t, e, 0)
+	if n := strings.Count(e.stderr, "ignored variables"); n != 1 || len(read(t, filepath.Join(dir, "spans"))) == 0 {
+		t.Errorf("%d lines on ignored variables: %v", n, e)
+	}
+}
+
 // TestTelemetrySecrets: OpenTelemetry prints nothing of its own, which would have the values of headers.
 func TestTelemetrySecrets(t *testing.T) {
 	t.Parallel()

@@ -34,20 +34,31 @@ func (p *ProcessFlags) Add(f *pflag.FlagSet, level string) {
 // Service is the name of ddiff in telemetry; the processes of a cluster append their role.
 const Service = "ddiff"
 
+// Logger returns the log of a command without traces and metrics.
+func (p ProcessFlags) Logger(stderr io.Writer) (*slog.Logger, error) {
+	cfg, err := p.log(stderr)
+	return telemetry.NewLogger(cfg), err
+}
+
+// log returns the configuration of telemetry that has the log alone.
+func (p ProcessFlags) log(stderr io.Writer) (cfg telemetry.Config, err error) {
+	cfg.LogOutput, cfg.LogFormat = stderr, telemetry.LogFormat(p.logFormat)
+	if cfg.LogLevel, err = parseLevel(p.LogLevel); err != nil {
+		return cfg, err
+	}
+	if err := cfg.Validate(); err != nil {
+		return cfg, Usage(fmt.Errorf("--log-format: %w", err))
+	}
+	return cfg, nil
+}
+
 // Telemetry starts traces, metrics and logs. Stop flushes and ends them.
 func (p ProcessFlags) Telemetry(ctx context.Context, name string, stderr io.Writer) (tel *telemetry.Telemetry, stop func(), err error) {
-	level, err := parseLevel(p.LogLevel)
+	cfg, err := p.log(stderr)
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := telemetry.Config{
-		Service: name, Version: Version(), TraceFile: p.traceFile,
-		LogLevel: level, LogFormat: telemetry.LogFormat(p.logFormat), LogOutput: stderr,
-		Prometheus: p.Prometheus,
-	}
-	if err := cfg.Validate(); err != nil {
-		return nil, nil, Usage(fmt.Errorf("--log-format: %w", err))
-	}
+	cfg.Service, cfg.Version, cfg.TraceFile, cfg.Prometheus = name, Version(), p.traceFile, p.Prometheus
 	ignored := strings.Join(telemetry.IgnoredVariables(os.Environ()), "; ")
 	asJSON := cfg.LogFormat == telemetry.LogJSON
 	if ignored != "" && !asJSON {

@@ -115,14 +115,16 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if spec.KeepStates != "" && o.results == "" {
 		return cli.Usage(errors.New("restore: --keep-states needs --results DIR, where the states are kept"))
 	}
+	if flags.Changed("trace-file") && o.results == "" {
+		return cli.Usage(errors.New("restore: --trace-file needs --results DIR: the spans are those of a campaign"))
+	}
 	spec.KeepObserved = o.keep(flags, spec)
 	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
-	tel, stop, err := o.Process.Telemetry(ctx, cli.Service, stderr)
+	log, err := o.Process.Logger(stderr)
 	if err != nil {
 		return err
 	}
-	defer stop()
-	runtimes, err := w.configure(tel.Logger)
+	runtimes, err := w.configure(log)
 	if err != nil {
 		return err
 	}
@@ -155,14 +157,14 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return w.summarize(manifest.Counts{}, nil)
 	}
 	if o.results != "" { // a campaign opens the devices itself
-		if err := errors.Join(w.tileCampaign(ctx, runtimes, tel.Logger, todo), cli.CloseRuntimes(runtimes)); err != nil {
+		if err := errors.Join(w.tileCampaign(ctx, runtimes, log, todo), cli.CloseRuntimes(runtimes)); err != nil {
 			return err
 		}
 		runtimes = nil
 		return w.runCampaign(ctx, todo)
 	}
 	if runtimes == nil {
-		if runtimes, err = o.OpenAll(tel.Logger); err != nil {
+		if runtimes, err = o.OpenAll(log); err != nil {
 			return err
 		}
 	}
