@@ -32,7 +32,7 @@ func TestSweepsAreNotPooled(t *testing.T) {
 			t.Errorf("row %v: %d images, n = %d, want 2", got[i], r.Images, r.PSNR().N)
 		}
 		// The PSNR of the images differ by 1: s = 0.70710678, half = 12.7062047 * s / sqrt(2).
-		if h := statistic.Value(r.PSNR().HalfWidth); !(math.Abs(h-6.35310237) <= 1e-7) {
+		if h := *r.PSNR().HalfWidth; !(math.Abs(h-6.35310237) <= 1e-7) {
 			t.Errorf("row %v: half-width %g, want that of two images", got[i], h)
 		}
 	}
@@ -72,7 +72,7 @@ func TestOneImageIsOneCluster(t *testing.T) {
 	want := statistic.ClusterMean([]float64{20, 21, 22, 23}, []uint64{1, 1, 1, 2})
 	if r.Images != 2 || r.Measurements != 4 || r.PSNR().N != 2 || r.PSNR().Measurements != 4 || *r.PSNR().HalfWidth != *want.HalfWidth {
 		t.Errorf("%d images, %d measurements, PSNR %+v ± %g, want n = 2 ± %g",
-			r.Images, r.Measurements, r.PSNR(), statistic.Value(r.PSNR().HalfWidth), *want.HalfWidth)
+			r.Images, r.Measurements, r.PSNR(), *r.PSNR().HalfWidth, *want.HalfWidth)
 	}
 }
 

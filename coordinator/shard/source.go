@@ -50,7 +50,7 @@ func (s *Sharder) readRows(ctx context.Context, rows []manifest.Row, wait Wait) 
 	for {
 		unread, doubted, err := r.read(ctx, todo)
 		if err == nil && len(doubted) > 0 {
-			err = s.pauseBetweenLooks(ctx)
+			err = retry.Sleep(ctx, 2*s.cfg.Delay) // between two looks at the same file of a server
 		}
 		if err != nil || len(unread)+len(doubted) == 0 {
 			return r.probes, err
@@ -175,11 +175,6 @@ func (r *rowReader) read(ctx context.Context, todo []int) (unread map[string][]u
 		return nil, nil, err
 	}
 	return unread, again, ctx.Err()
-}
-
-// pauseBetweenLooks separates two looks at the same file of a server.
-func (s *Sharder) pauseBetweenLooks(ctx context.Context) error {
-	return retry.Sleep(ctx, 2*s.cfg.Delay)
 }
 
 // witnesses has the last file of each source that could be read.

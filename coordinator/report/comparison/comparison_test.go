@@ -17,7 +17,6 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/restore/item"
@@ -54,11 +53,11 @@ func TestCompare(t *testing.T) {
 	r := v.Rows[0]
 	if r.A.Method != "diffpir" || r.B.Method != "ddiff" || r.Difference.N != 5 || !(math.Abs(r.Difference.Mean-0.75) <= 1e-12) ||
 		!(math.Abs(*r.Difference.HalfWidth-0.49081080) <= 1e-7) || !(math.Abs(r.MeanA.Mean-22.75) <= 1e-12) {
-		t.Errorf("row %+v ± %g", r, statistic.Value(r.Difference.HalfWidth))
+		t.Errorf("row %+v ± %g", r, *r.Difference.HalfWidth)
 	}
 	// Five differences of one sign: p = 2/2^5; twice that after Holm's correction for two tasks.
-	if statistic.Value(r.P) != 0.0625 || statistic.Value(r.PHolm) != 0.125 {
-		t.Errorf("p = %g, after Holm %g", statistic.Value(r.P), statistic.Value(r.PHolm))
+	if *r.P != 0.0625 || *r.PHolm != 0.125 {
+		t.Errorf("p = %g, after Holm %g", *r.P, *r.PHolm)
 	}
 	if d := v.Images[0]; d.Task != "hdr" || d.Image != "image4" || !(math.Abs(d.Difference()-2.5) <= 1e-12) {
 		t.Errorf("largest difference %+v", d)

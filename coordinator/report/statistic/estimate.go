@@ -103,14 +103,6 @@ func studentQuantile(df int) float64 {
 // Defined reports whether a figure exists. Undefined figures are NaN.
 func Defined(v float64) bool { return !math.IsNaN(v) }
 
-// Value returns the value, or NaN if the value is missing or infinite.
-func Value(v *float64) float64 {
-	if v == nil || math.IsInf(*v, 0) {
-		return math.NaN()
-	}
-	return *v
-}
-
 // Optional returns nil for an undefined figure.
 func Optional(v float64) *float64 {
 	if !Defined(v) {

@@ -49,7 +49,7 @@ func FixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (wh
 		why = " on " + d.Provider()
 		switch {
 		case name != "" && !d.Whole(p):
-			p, why = onnxruntime.FP32, float32Reason(name, reason)
+			p, why = onnxruntime.FP32, fmt.Sprintf(": method %s %s, which is float32", name, reason)
 		case spec.Precision == manifest.PrecisionFloat32:
 			p, why = onnxruntime.FP32, float32Tasks(": the network stays in float32", kept)
 		case len(kept) > 0:
@@ -90,11 +90,6 @@ func leaveOutOperators(s *manifest.Spec, own []manifest.TaskSpec) {
 // float32Tasks ends the note that auto is float32 for tasks, see [manifest.Spec.Float32].
 func float32Tasks(begin string, tasks []string) string {
 	return begin + " for " + cli.Words(tasks) + ", where rounding errors grow from step to step"
-}
-
-// float32Reason ends the note that auto is float32 because of a method with [method.Info.Undivided].
-func float32Reason(name, reason string) string {
-	return fmt.Sprintf(": method %s %s, which is float32", name, reason)
 }
 
 // NotePrecision prints the choice for auto, with the end that FixPrecision returns; nothing without one.

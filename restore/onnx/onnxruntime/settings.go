@@ -76,15 +76,12 @@ func flag(on bool) string {
 	return "0"
 }
 
-// SettingOpenVINO is the name of OpenVINO's version in Settings. Results that ONNX Runtime's plugin for OpenVINO computed have none.
+// SettingOpenVINO is the name of OpenVINO's version in NetworkSettings. Results that ONNX Runtime's plugin for OpenVINO computed have none.
 const SettingOpenVINO = "openvino.version"
 
-// Settings returns the session's configuration and the provider's options in the form of the library, without paths and
-// the number of threads. Results with equal settings, precision, library and device were computed in the same way: a
-// provider that divides models also has the hint of the precision, see NetworkSettings.
-func (r *Runtime) Settings() map[string]string { return r.NetworkSettings("") }
-
-// NetworkSettings returns the Settings of a session whose network computes in p.
+// NetworkSettings returns the configuration of a session whose network computes in p and the provider's options, in the form of the library, without
+// paths and the number of threads. Results with equal settings, precision, library and device were computed in the same way: a provider that divides
+// models also has the hint of the precision.
 func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 	out := r.sessionSettings(r.device)
 	add := func(prefix string, s map[string]string) {

@@ -76,7 +76,7 @@ func TestSettings(t *testing.T) {
 			maps.Copy(want, m)
 		}
 		r := &Runtime{device: c.device, openVINO: "2026.4.1"}
-		if got := r.Settings(); !maps.Equal(got, want) {
+		if got := r.NetworkSettings(""); !maps.Equal(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
 		}
 		if r.Divides() {

@@ -15,7 +15,7 @@ func TestWebGPUOpens(t *testing.T) {
 	if rt.Provider() != onnxruntime.ProviderWebGPU || rt.Device() != "webgpu:0" || !rt.GPU() || rt.Version() == "" {
 		t.Errorf("provider %q, device %q, GPU %v, version %q", rt.Provider(), rt.Device(), rt.GPU(), rt.Version())
 	}
-	if s := rt.Settings(); s["session.disable_cpu_ep_fallback"] != "1" || s["webgpu.enableInt64"] != "1" {
+	if s := rt.NetworkSettings(""); s["session.disable_cpu_ep_fallback"] != "1" || s["webgpu.enableInt64"] != "1" {
 		t.Errorf("settings %v", s)
 	}
 	// The CPU runtime is unchanged.
