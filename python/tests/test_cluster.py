@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import threading
 
 import pytest
 from PIL import Image
@@ -11,6 +12,9 @@ import ddiff
 from ddiff._program import PROGRAM, environment
 
 from conftest import scene
+
+
+LIMIT = 300  # of each wait, in seconds; a wait lasts a few
 
 
 def free_ports(n):
@@ -25,37 +29,50 @@ def free_ports(n):
 def cluster(tmp_path):
     nats_port, api = free_ports(2)
     nats = ["--nats", f"nats://127.0.0.1:{nats_port}", "--nats-wait", "1m"]
-    processes = []
+    processes, lines, serves = [], [], threading.Event()
 
-    def start(*args):
-        p = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), text=True)
+    def start(*args, stderr=subprocess.DEVNULL):
+        p = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=stderr, env=environment(), text=True)
         processes.append(p)
         return p
 
+    def listen(pipe):
+        """Reads the pipe to its end: a full one would stop the coordinator."""
+        for line in pipe:
+            lines.append(line)
+            if "serving the HTTP API" in line:
+                serves.set()
+        serves.set()
+
     try:
         start(os.environ["NATS_SERVER"], "-js", "-sd", tmp_path / "js", "-a", "127.0.0.1", "-p", nats_port)
-        coordinator = start(PROGRAM, "coordinator", *nats, "--store", tmp_path / "store", "--listen", f"127.0.0.1:{api}", "--require-tokens")
-        lines = []
-        while "serving the HTTP API" not in "".join(lines[-1:]):
-            lines.append(coordinator.stderr.readline())
-            assert lines[-1], "the coordinator ended: " + "".join(lines)
+        coordinator = start(PROGRAM, "coordinator", *nats, "--store", tmp_path / "store", "--listen", f"127.0.0.1:{api}", "--require-tokens", stderr=subprocess.PIPE)
+        threading.Thread(target=listen, args=[coordinator.stderr], daemon=True).start()
+        assert serves.wait(LIMIT) and coordinator.poll() is None, "the coordinator does not serve: " + "".join(lines)
         create = [PROGRAM, "token", "create", "--owner", "test", "--role", "submitter", *nats]
-        token = subprocess.run(create, capture_output=True, env=environment(), text=True, check=True).stdout.strip()
-        start(PROGRAM, "worker", *nats, "--device", "cpu", "--threads", "2")
-        yield ddiff.Cluster(f"http://127.0.0.1:{api}", token)
+        token = subprocess.run(create, capture_output=True, env=environment(), text=True, check=True, timeout=LIMIT).stdout.strip()
+        yield ddiff.Cluster(f"http://127.0.0.1:{api}", token), lambda: start(PROGRAM, "worker", *nats, "--device", "cpu", "--threads", "2")
     finally:
         for p in processes[::-1]:
             p.terminate()
         for p in processes:
-            p.communicate(timeout=60)
+            try:
+                p.wait(60)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                raise
 
 
 def test_campaign(cluster, tmp_path):
+    cluster, start_worker = cluster
     Image.fromarray((255 * scene()).astype("u1")).save(tmp_path / "a.png")
     spec = {"name": "python", "dataset": {"path": str(tmp_path / "a.png"), "size": 64}, "tasks": ["denoise"], "methods": ["ddiff", "dpir"]}
     campaign = cluster.submit(spec)
     assert cluster.submit(spec) == campaign  # idempotent
-    assert campaign.wait(0.2).status()["phase"] == "finished"
+    with pytest.raises(TimeoutError, match="call wait again"):
+        campaign.wait(0.2, 0)
+    start_worker()
+    assert campaign.wait(0.2, LIMIT).status()["phase"] == "finished"
     t = campaign.table()
     assert set(t.method) == {"ddiff", "dpir"} and set(t.outcome) == {"done"} and t.psnr.gt(20).all()
     with pytest.raises(ValueError, match="400|422"):

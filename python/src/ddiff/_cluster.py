@@ -67,9 +67,14 @@ class Campaign:
         answer = json.loads(self.cluster._request("GET", f"/campaigns/{self.id}"))
         return {"phase": answer["campaign"]["phase"], **answer["status"]}
 
-    def wait(self, every: float = 2) -> Campaign:
-        """Returns when the campaign has ended; asks each `every` seconds. KeyboardInterrupt ends the wait, not the campaign."""
-        while self.status()["phase"] not in _ENDED:
+    def wait(self, every: float = 2, timeout: float | None = None) -> Campaign:
+        """Returns when the campaign has ended; asks each `every` seconds. After `timeout` seconds it raises TimeoutError.
+
+        TimeoutError and KeyboardInterrupt end the wait, not the campaign."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while (phase := self.status()["phase"]) not in _ENDED:
+            if end is not None and time.monotonic() >= end:
+                raise TimeoutError(f"campaign {self.id} is {phase} after {timeout:g} s; call wait again, or cancel it")
             time.sleep(every)
         return self
 
