@@ -144,10 +144,12 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	if presets := s.Presets(); !slices.Contains(presets, r.Preset) {
-		return Settings{}, fmt.Errorf("%w preset: %q is none of %v", ErrSetting, r.Preset, presets)
-	}
 	info := m.Info()
+	if own := slices.ContainsFunc(info.Rows, func(row Row) bool { return row.Preset == r.Preset }); !own { // of another method
+		if presets := s.Presets(); !slices.Contains(presets, r.Preset) {
+			return Settings{}, fmt.Errorf("%w preset: %q is none of %v", ErrSetting, r.Preset, presets)
+		}
+	}
 	out := Settings{Method: info.Name, Steps: info.Steps}
 	values := map[string]parameter.Value{}
 	var have []string // presets with a row for the task

@@ -31,17 +31,24 @@ func EstimateCorrelated(p Picture) float64 {
 	}
 	a, b, c := math.Sqrt(1./2), math.Sqrt(1./3), math.Sqrt(1./6)
 	var colours, bright []*square
+	var at [][2]int
 	for y, x := range p.places() {
 		if p.clipped(y, x) <= flattest*block*block {
+			at = append(at, [2]int{y, x})
 			colours = append(colours, p.weighted(y, x, a, 0, -a), p.weighted(y, x, c, -2*c, c))
-			bright = append(bright, p.weighted(y, x, b, b, b))
 		}
 	}
-	if len(bright) < fewestBlocks {
+	if len(at) < fewestBlocks {
 		return 0
 	}
-	colour, grey := quiet(colours, 2), quiet(bright, 1)
-	if colour[0] < leastCorrelated || colour[1] < max(steepest*colour[0], leastFall*colour[bands]) || min(grey[1]/colour[1], grey[2]/colour[2]) > mostBright {
+	colour := quiet(colours, 2)
+	if colour[0] < leastCorrelated || colour[1] < max(steepest*colour[0], leastFall*colour[bands]) {
+		return 0
+	}
+	for _, block := range at {
+		bright = append(bright, p.weighted(block[0], block[1], b, b, b))
+	}
+	if grey := quiet(bright, 1); min(grey[1]/colour[1], grey[2]/colour[2]) > mostBright {
 		return 0
 	}
 	return roundTo(colour[0], digitsCompressed)

@@ -12,9 +12,10 @@ import (
 // patches are the usable patches of a picture.
 type patches struct {
 	Picture
-	entries int     // of a patch
-	places  []place // row by row
-	offset  float64 // subtracted from all values, which limits the rounding of sums
+	entries int       // of a patch
+	places  []place   // row by row
+	values  []float64 // of the picture, minus their mean, which limits the rounding of sums
+	clipped bool      // some are
 }
 
 // place is the index of a patch's upper left pixel in a channel, with the energy of the patch's gradients.
@@ -30,8 +31,14 @@ func newPatches(p Picture) *patches {
 	if rows < 1 || cols < 1 {
 		return s
 	}
+	offset := 0.0
 	for _, v := range p.Pix {
-		s.offset += float64(v) / float64(len(p.Pix))
+		offset += float64(v) / float64(len(p.Pix))
+		s.clipped = s.clipped || v == -1 || v == 1
+	}
+	s.values = make([]float64, len(p.Pix))
+	for i, v := range p.Pix {
+		s.values[i] = float64(v) - offset
 	}
 	stride := 1
 	for ((rows+stride-1)/stride)*((cols+stride-1)/stride) > mostPatches {
@@ -40,39 +47,43 @@ func newPatches(p Picture) *patches {
 	patch := make([]float64, s.entries)
 	for y := 0; y < rows; y += stride {
 		for x := 0; x < cols; x += stride {
-			if at := y*p.Width + x; s.read(patch, at) && s.known(at) {
-				s.places = append(s.places, place{at, energy(patch), s.offset + mean(patch)})
+			if at := y*p.Width + x; s.usable(at) {
+				s.read(patch, at)
+				s.places = append(s.places, place{at, energy(patch), offset + mean(patch)})
 			}
 		}
 	}
 	return s
 }
 
-// known reports whether a patch has no holes.
-func (s *patches) known(at int) bool {
-	for row := at; s.Observed != nil && row < at+side*s.Width; row += s.Width {
-		if slices.Contains(s.Observed[row:row+side], 0) {
+// usable reports whether a patch has no holes and few clipped entries.
+func (s *patches) usable(at int) bool {
+	clipped := 0
+	for row := at; row < at+side*s.Width; row += s.Width {
+		if s.Observed != nil && slices.Contains(s.Observed[row:row+side], 0) {
 			return false
 		}
-	}
-	return true
-}
-
-// read copies the entries of a patch, channel by channel, row by row, and reports whether few are clipped.
-func (s *patches) read(into []float64, at int) bool {
-	i, clipped := 0, 0
-	for c := range s.Channels {
-		for y := range side {
-			for _, v := range s.Pix[(c*s.Height+y)*s.Width+at:][:side] {
-				into[i] = float64(v) - s.offset
+		for c := 0; s.clipped && c < len(s.Pix); c += s.Height * s.Width {
+			for _, v := range s.Pix[c+row:][:side] {
 				if v == -1 || v == 1 {
 					clipped++
 				}
-				i++
 			}
 		}
 	}
 	return float64(clipped) <= clippedShare*float64(s.entries)
+}
+
+// read copies the entries of a patch, channel by channel, row by row.
+func (s *patches) read(into []float64, at int) {
+	for i := 0; i < len(into); i += side {
+		copy(into[i:i+side], s.values[s.entry(i)+at:])
+	}
+}
+
+// entry returns where the entry i of the patch at 0 is.
+func (s *patches) entry(i int) int {
+	return (i/(side*side)*s.Height+i/side%side)*s.Width + i%side
 }
 
 func mean(patch []float64) float64 {
@@ -86,15 +97,12 @@ func mean(patch []float64) float64 {
 // energy is the sum of the squared central differences along rows and columns inside a patch.
 func energy(patch []float64) float64 {
 	sum := 0.0
-	add := func(before, after int) {
-		d := (patch[after] - patch[before]) / 2
-		sum += d * d
-	}
-	for first := 0; first < len(patch); first += side * side {
+	for ; len(patch) > 0; patch = patch[side*side:] {
 		for i := range side {
 			for k := range side - 2 {
-				add(first+i*side+k, first+i*side+k+2)
-				add(first+k*side+i, first+(k+2)*side+i)
+				along, across := (patch[i*side+k+2]-patch[i*side+k])/2, (patch[(k+2)*side+i]-patch[k*side+i])/2
+				sum += along * along
+				sum += across * across
 			}
 		}
 	}
@@ -123,13 +131,13 @@ func (s *patches) moments(places []place) moments {
 	const together = 512 // patches, which fit into a cache
 	size := s.entries
 	m := moments{float64(len(places)), make([]float64, size), make([]float64, size*size)}
-	columns, patch := make([]float64, size*together), make([]float64, size)
+	columns := make([]float64, size*together)
 	for part := range slices.Chunk(places, together) {
 		column := func(i int) []float64 { return columns[i*together:][:len(part)] }
-		for k, p := range part {
-			s.read(patch, p.at)
-			for i, v := range patch {
-				columns[i*together+k] = v
+		for i := range size {
+			to, from := column(i), s.values[s.entry(i):]
+			for k, p := range part {
+				to[k] = from[p.at]
 			}
 		}
 		// Two goroutines: of each pair of neighbouring rows, whose lengths are nearly equal, one row.
