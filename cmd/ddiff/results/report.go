@@ -66,7 +66,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 			"Nothing is solved again. Failed and dead items are those of the campaigns' last reports.\n" +
 			"A row of the table is one problem and one way to solve it; different ones are never averaged.\n" +
 			"The page (html) is a directory of its own with the pictures that it shows. The statistical figures alone (figures)\n" +
-			"are SVG and PNG files for print, each with its data as CSV, and captions.md with their captions.",
+			"are SVG, PDF and PNG files for print, each with its data as CSV, and captions.md with their captions.",
 		Example: "  ddiff report out/demo\n" +
 			"  ddiff report out/methods --by-method --columns PSNR --format latex\n" +
 			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur \\\n      --where sigma=0.05 --format md\n" +

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"encoding/xml"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf16"
 )
 
 const hostile = "</text><script>alert(1)</script>\"'><image href=\"http://x/\"/>&\x00\x1b\u2028\xff\nσ"
@@ -74,6 +76,53 @@ func TestSameBytes(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// TestPDF reads the page's size, the texts, which are UTF-16 in streams, and compares a second document.
+func TestPDF(t *testing.T) {
+	t.Parallel()
+	c := sample()
+	c.Panels[1].X.Label, c.Panels[1].Y.Label = "σ², γ₀ − 1", "smile \U0001F600"
+	pdf, err := c.PDF()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.PDF()
+	if err != nil || !bytes.Equal(again, pdf) {
+		t.Error("a second PDF differs", err)
+	}
+	if width := fmt.Sprintf("/MediaBox [0 0 %.2f ", 174/25.4*72); !bytes.Contains(pdf, []byte(width)) {
+		t.Errorf("no %s", width)
+	}
+	var texts []byte
+	for _, part := range bytes.Split(pdf, []byte("stream\n"))[1:] {
+		if z, err := zlib.NewReader(bytes.NewReader(part)); err == nil {
+			plain, _ := io.ReadAll(z) // bytes follow its end
+			texts = append(texts, plain...)
+		}
+	}
+	for _, want := range []string{"σ², γ₀ − 1", "smile \uFFFD", "nothing"} {
+		var coded []byte
+		for _, unit := range utf16.Encode([]rune(want)) {
+			coded = binary.BigEndian.AppendUint16(coded, unit)
+		}
+		if !bytes.Contains(texts, coded) {
+			t.Errorf("the text %q is missing", want)
+		}
+	}
+	// A band has no outline: no line has the colour black, that of a new page.
+	colour := ""
+	for line := range strings.Lines(string(texts)) {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasSuffix(line, " G"), strings.HasSuffix(line, " RG"):
+			colour = line
+		case line == "S" && colour == "0.000 G":
+			t.Fatal("a line is black")
+		}
+	}
+	if bytes.Contains(texts, []byte("NaN")) || bytes.Contains(texts, []byte("Inf")) {
+		t.Error("a coordinate is NaN or infinite")
+	}
 }
 
 func TestSVGIsInert(t *testing.T) {

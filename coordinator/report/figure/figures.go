@@ -1,4 +1,4 @@
-// Package figure draws the statistical figures of a summary: each as SVG and PNG, with its data as CSV. It reads the traces of a bounded
+// Package figure draws the statistical figures of a summary: each as SVG and PNG, and outside a report as PDF, with its data as CSV. It reads the traces of a bounded
 // sample of items, and returns the curves that the page shows.
 //
 // A figure of a problem is one file here, one line in figureWriter.problem (problem.go), and its name in [Kinds] (figures.go), by which former
@@ -179,14 +179,17 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	f.name = w.used.Unique(f.name, "-_.")
 	f.Description = sweep.Printable(f.caption())
 	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns}
-	for _, file := range []struct {
+	type output struct {
 		extension string
 		key       *string
 		data      func() ([]byte, error)
-	}{
-		// The CSV file comes first: it tells a later report that the three are figures of a report.
-		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, f.SVG}, {".png", &stored.PNG, f.PNG},
-	} {
+	}
+	// The CSV file comes first: it tells a later report that the others are figures of a report.
+	files := []output{{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, f.SVG}, {".png", &stored.PNG, f.PNG}}
+	if w.folder == "" { // a page shows no PDF
+		files = append(files, output{".pdf", new(string), f.PDF})
+	}
+	for _, file := range files {
 		data, err := file.data()
 		if err != nil {
 			return fmt.Errorf("draw figure %s: %w", f.name, err)
@@ -245,7 +248,7 @@ func (w *figureWriter) removeFigure(ctx context.Context, name string) error {
 	if err != nil || !bytes.HasPrefix(data, []byte(figureHeader)) {
 		return err
 	}
-	for _, extension := range []string{".svg", ".png", ".csv"} {
+	for _, extension := range []string{".svg", ".png", ".pdf", ".csv"} {
 		if err := w.store.Delete(ctx, name+extension); err != nil {
 			return err
 		}
