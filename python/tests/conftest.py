@@ -1,3 +1,7 @@
+from pathlib import Path
+
+import nbclient
+import nbformat
 import numpy as np
 import pytest
 
@@ -10,6 +14,12 @@ def scene(seed: int = 0) -> np.ndarray:
     x = np.stack([0.5 + 0.3 * np.sin(4 * i + seed), 0.4 + 0.3 * np.cos(3 * j), 0.5 + 0.2 * np.sin(5 * (i + j))], -1)
     x[16:40, 20:44] = [0.8, 0.3, 0.2]
     return x.astype("f4")
+
+
+def execute(book: str) -> None:
+    """Executes a notebook; a cell that fails is an error."""
+    path = Path(__file__).parent.parent / "notebooks" / f"{book}.ipynb"
+    nbclient.NotebookClient(nbformat.read(path, 4), timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
 
 
 @pytest.fixture

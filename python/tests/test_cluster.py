@@ -11,7 +11,7 @@ from PIL import Image
 import ddiff
 from ddiff._program import PROGRAM, environment
 
-from conftest import scene
+from conftest import execute, scene
 
 
 LIMIT = 300  # of each wait, in seconds; a wait lasts a few
@@ -81,6 +81,15 @@ def test_campaign(cluster, tmp_path):
         cluster.campaign("nothing-0123456789ab").status()
     with pytest.raises(ValueError, match="401"):
         ddiff.Cluster(cluster.url.removesuffix("/api/v1"), "wrong").submit(spec)
+
+
+def test_notebook(cluster, tmp_path, monkeypatch):
+    cluster, start_worker = cluster
+    start_worker()
+    Image.fromarray((255 * scene()).astype("u1")).save(tmp_path / "a.png")
+    for name, value in {"URL": cluster.url.removesuffix("/api/v1"), "TOKEN": cluster._token, "PHOTOGRAPHS": str(tmp_path / "a.png")}.items():
+        monkeypatch.setenv(f"DDIFF_{name}", value)
+    execute("campaign_on_a_cluster")
 
 
 def test_nobody_answers():

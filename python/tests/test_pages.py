@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from PIL import Image
 
 import ddiff
 
-from conftest import scene
+from conftest import execute, scene
 
 WORK = Path(__file__).parent.parent
 
@@ -31,6 +32,36 @@ def test_page(tmp_path, monkeypatch):
     assert ran == 3 and (tmp_path / "large.png").exists() and len(names["results"]) == 2
     t = names["t"]
     assert len(t) == 4 and set(t.method) == {"ddiff", "dpir"} and t.psnr.gt(10).all() and (tmp_path / "out" / "index.html").exists()
+    assert (tmp_path / "figure.svg").read_text().startswith("<svg")
+
+
+def test_figure(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for i, name in enumerate(["a", "b"]):
+        Image.fromarray((255 * scene(i)).astype("u1")).save(tmp_path / "photos" / f"{name}.png")
+    tasks = ["denoise", {"name": "super_resolution", "params": {"factor": 4}}]
+    e = ddiff.run(tmp_path / "photos", tasks=tasks, methods=["ddiff", "dpir"], size=64, steps=2, out=tmp_path / "out")
+    t = e.table()
+
+    def parts(**choice):
+        root = ElementTree.fromstring(e.figure(**choice).svg)
+        space = "{http://www.w3.org/2000/svg}"
+        return [t.text for t in root.iter(space + "text")], list(root.findall(space + "svg")), list(root.findall(space + "rect"))
+
+    texts, pictures, frames = parts()
+    assert texts[:4] == ["measurement", "ddiff", "dpir", "truth"] and len(pictures) == 16 and not frames
+    assert sorted(x for x in texts if x.endswith(" dB")) == sorted(f"{p:.2f} dB" for p in t.psnr)
+    name = t.image[1]
+    (psnr,) = t[(t.image == name) & (t.method == "dpir") & (t.task == "super_resolution")].psnr
+    texts, pictures, frames = parts(images=[name], tasks=["super_resolution"], methods=["dpir"], crop=(8, 0, 32, 48), zooms=[(10, 20, 8, 4)], side=20)
+    assert texts[3:] == ["super_resolution", f"{psnr:.2f} dB", name]
+    assert len(pictures) == 6 and len(frames) == 6
+    whole, zoom = pictures[:2]
+    assert whole.get("viewBox") == "8 0 32 48" and (whole.get("width"), whole.get("height")) == ("20", "30")
+    assert zoom.get("viewBox") == "10 20 8 4" and (zoom.get("width"), zoom.get("height")) == ("8", "4")
+    assert [float(frames[0].get(k)) for k in ("x", "width", "height")] == [1.25, 5, 2.5]
+    with pytest.raises(ValueError, match="see table"):
+        e.figure(methods=["daps"])
 
 
 def test_run_refused(tmp_path):
@@ -43,9 +74,6 @@ def test_export_needs_torch():
         ddiff.export.diffusers("folder", "prior.onnx", license="MIT")
 
 
-@pytest.mark.parametrize("book", sorted((WORK / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("book", ["compare_methods", "restore_your_photograph"])
 def test_notebook(book):
-    import nbclient
-    import nbformat
-
-    nbclient.NotebookClient(nbformat.read(book, 4), timeout=300, kernel_name="python3", resources={"metadata": {"path": str(book.parent)}}).execute()
+    execute(book)

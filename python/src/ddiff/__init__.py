@@ -11,11 +11,12 @@ folders, `Cluster` on a cluster. `export` converts published networks, `operator
 from . import export
 from ._cluster import Campaign, Cluster
 from ._experiment import Experiment, run
+from ._figure import Figure
 from ._operator import Operator, operator, reconstructor
 from ._result import ProcessError, RestoreError, Result, Warn
 from ._session import Session, restore
 
 __all__ = [
-    "Campaign", "Cluster", "Experiment", "Operator", "ProcessError", "RestoreError", "Result", "Session", "Warn", "export", "operator", "reconstructor",
+    "Campaign", "Cluster", "Experiment", "Figure", "Operator", "ProcessError", "RestoreError", "Result", "Session", "Warn", "export", "operator", "reconstructor",
     "restore", "run",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ._figure import Box, Figure, Row, draw, size_of
 from ._program import PROGRAM, environment
 from ._result import ProcessError
 
@@ -29,6 +30,38 @@ class Experiment:
         import pandas
 
         return pandas.read_csv(self.out / "results.csv")
+
+    def figure(
+        self, images: Sequence[str] = (), tasks: Sequence[str] = (), methods: Sequence[str] = (), *, crop: Box | None = None, zooms: Sequence[Box] = (),
+        side: float = 30,
+    ) -> Figure:  # fmt: skip
+        """Draws pictures for a paper: a row for each problem, with the measurement, the restoration of each method and its PSNR, and the truth.
+
+        images, tasks, methods: those to show, in this order; names as in the table. Default: all.
+        crop: the part of each picture to show, and zooms: up to two parts that are enlarged in its lower corners: (left, top, width, height) in pixels of
+            the truth. side: width of a picture in millimetres.
+
+        Needs pandas. Raises ValueError if nothing is left to show."""
+        if len(zooms) > 2:
+            raise ValueError(f"{len(zooms)} zooms; give at most two")
+        t = self.table()
+        t = t[(t.run == 0) & (t.outcome == "done")]
+        shown = list(methods) or list(dict.fromkeys(t.method))
+        rows = []
+        for task in list(tasks) or list(dict.fromkeys(t.task)):
+            for image in list(images) or list(dict.fromkeys(t.image)):
+                found = t[(t.task == task) & (t.image == image) & t.method.isin(shown)]
+                for _, same in found.groupby(["params", "sigma"], sort=False, dropna=False):
+                    items = {r.method: r for r in same.iloc[::-1].itertuples()}  # the first of a method with several settings
+                    folder = self.out / "items" / same.iloc[0]["item"]
+                    cells = [(folder / "measurement.png", task)]
+                    for m in shown:
+                        cells.append((self.out / "items" / items[m].item / "restored.png", f"{items[m].psnr:.2f} dB") if m in items else (None, "failed"))
+                    cells.append((folder / "truth.png", image))
+                    rows.append(Row(size_of((folder / "truth.png").read_bytes()), [(f if f and f.exists() else None, c) for f, c in cells]))
+        if not rows:
+            raise ValueError("no finished item has these images, tasks and methods; see table()")
+        return draw(["measurement", *shown, "truth"], rows, side, crop, zooms)
 
 
 def run(
