@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 
 def diffusers(directory: str | os.PathLike[str], out: str | os.PathLike[str], *, license: str, name: str = "", float16: bool = False) -> list[Path]:
@@ -37,6 +38,25 @@ def latent_diffusion(
     or "sd21_base" of Stable Diffusion, whose weights may be a folder in the diffusers layout; the prompt needs its tokenizer."""
     commands, options = _commands(float16)
     return commands.latent_diffusion(config, [], Path(weights), Path(out), label, prompt, True, name, license, options)
+
+
+def denoiser(
+    module: Any, out: str | os.PathLike[str], *, sigma: tuple[float, float], license: str, name: str = "", multiple_of: int = 1, float16: bool = False
+) -> list[Path]:
+    """Exports a PyTorch denoiser as a prior, by Tweedie's formula, and returns the files.
+
+    module: D(x, sigma), from noisy images (n, 3, height, width) with black at 0 and white at 1, and the standard deviations (n,) of their noise in that
+        unit, to images without noise.
+    sigma: the lowest and the highest level of its training, 0 <= lowest < highest: elsewhere it is asked for the nearest one.
+    multiple_of: of which height and width must be multiples."""
+    _, options = _commands(float16)
+    from ddiff_export import card, tweedie, write
+
+    lo, hi = (2 * s for s in sigma)  # images from -1 to 1 are twice as wide
+    described = card.Card(
+        name or type(module).__name__, license, tweedie.described(lo, hi), schedule=tweedie.SCHEDULE, multiple_of=multiple_of
+    )
+    return write.prior(tweedie.Prior(module.cpu().eval(), lo, hi, "0..1"), described, Path(out), options)
 
 
 def _commands(float16: bool):  # type: ignore[no-untyped-def]

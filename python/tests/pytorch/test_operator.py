@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 import ddiff
 
-from conftest import scene
+from conftest import execute, scene
 
 
 def error(x, y):
@@ -151,3 +151,7 @@ def test_page(clean, tmp_path, monkeypatch):
     names = {"clean": clean, "rng": np.random.default_rng(1), "ddiff": ddiff}
     exec(code[0], names)
     assert error(names["r"].image, clean) < 0.1
+
+
+def test_notebook():
+    execute("your_operator_and_prior")
