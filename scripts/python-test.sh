@@ -31,6 +31,7 @@ from pathlib import Path
 cases = [c for f in ("report.xml", "torch.xml") for c in xml.parse(f).iter("testcase")]
 good = [c for c in cases if not list(c)]
 books = [c for c in cases if c.get("name").startswith("test_notebook")]
-print(f"tests={len(cases)} passed={len(good)} notebooks={len(list(Path("notebooks").glob("*.ipynb")))} executed={len([c for c in books if c in good])}")
+notebooks = len(list(Path("notebooks").glob("*.ipynb")))
+print(f"tests={len(cases)} passed={len(good)} notebooks={notebooks} executed={len([c for c in books if c in good])}")
 END
 exit $status
