@@ -111,9 +111,7 @@ func (b *Builder) likelihood(x onnx.Value, s Settings) (z, norm onnx.Value) {
 	sigma := s.Number("noise_std")
 	if d, ok := b.decomposed(); ok {
 		change, norm := d.Proximal(x, b.Planned("ratio"))
-		values := d.Values(0)
-		spread := b.Div(b.Scalar(float32(sigma)), b.Sqrt(b.Add(b.Mul(values, values), b.Planned("ratio"))))
-		noise := d.V(b.Mul(d.Vt(b.DrawAt("likelihood", b.Index(0))), spread))
+		noise := d.spread(b.DrawAt("likelihood", b.Index(0)), b.Planned("ratio"), sigma)
 		return b.Add(b.Add(x, change), noise), norm
 	}
 	lr := s.Number("lr")

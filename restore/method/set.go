@@ -32,6 +32,8 @@ func Builtin() Set {
 		FastDIPS(),
 		PnPDM(),
 		SITCOM(),
+		PnPFlow(),
+		Flower(),
 		DMPlug(),
 		LatentDDiff(),
 		LatentDAPS(),

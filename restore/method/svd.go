@@ -100,3 +100,10 @@ func wantsSVD(task operator.Definition) string {
 	}
 	return "the method needs a singular value decomposition of the operator, which this task does not have"
 }
+
+// spread makes noise of the covariance (AᵀA/sigma² + rho/sigma²)⁻¹ from noise of the covariance I.
+func (s SVD) spread(noise, rho onnx.Value, sigma float64) onnx.Value {
+	b, values := s.b, s.Values(0)
+	factor := b.Div(b.Scalar(float32(sigma)), b.Sqrt(b.Add(b.Mul(values, values), rho)))
+	return s.V(b.Mul(s.Vt(noise), factor))
+}

@@ -65,3 +65,19 @@ func TestGibbsSamplesThePosterior(t *testing.T) {
 	check("the share of the variance", variance, 1, math.Sqrt(2/(n*pixels)))
 	check("the probability of the intervals", covered, expected, math.Sqrt(expected*(1-expected)/(n*pixels)))
 }
+
+// TestFlowerSamplesThePosterior: with gamma 1 and a prior of a variance near 1, for which its ν² is that of x given x_t, the answers of flower have the mean and
+// nearly the variance of a known posterior.
+func TestFlowerSamplesThePosterior(t *testing.T) {
+	t.Parallel()
+	const scale = 5 // variances from 0.75 to 1.25
+	p := scaledPosterior(t, false, scale)
+	settings := resolve(t, method.Request{Method: "flower", Preset: "natural", Task: p.op.Task, Steps: 200})
+	for gamma, want := range map[float64][2]float64{0: {0.2, 0.7}, 1: {0.9, 1.1}} {
+		bias, spread := p.moments(t, newRun(t, p.prior, p.op, with(settings, "noise_std", posteriorSigma*scale, "gamma", gamma)))
+		t.Logf("gamma %g: bias %.3f, spread %.3f", gamma, bias, spread)
+		if !(bias <= 0.1) || !(want[0] <= spread && spread <= want[1]) {
+			t.Errorf("gamma %g: bias %.3f, spread %.3f, want at most 0.1, and %v", gamma, bias, spread, want)
+		}
+	}
+}

@@ -181,6 +181,8 @@ func expectations() map[string]expectation {
 		"pnpdm": {steps: 100, values: map[string]any{
 			"noise_std": math.Sqrt(posteriorSigma*posteriorSigma - 0.03*0.03), "rho": 0.5, "rho_decay": 0.95, "rho_min": 0.03, "sde_steps": 20, "chain_steps": 1,
 		}, bias: 0.2, low: 0.7, high: 1.1},
+		"pnp_flow":     {steps: 400, values: map[string]any{"alpha": 0.0}, bias: 0.4},
+		"flower":       {steps: 400, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.4},
 		"sitcom":       {steps: 100, values: map[string]any{"noise_std": posteriorSigma}, bias: 0.4},
 		"dmplug":       {steps: 300, values: map[string]any{"lr": 0.05}, bias: 0.4},
 		"latent_ddiff": {steps: 400, values: latent, bias: 0.4},

@@ -41,8 +41,10 @@ from method_vectors.diffpir import diffpir
 from method_vectors.dmplug import dmplug
 from method_vectors.dps import dps
 from method_vectors.fast_dips import fast_dips
+from method_vectors.flower import flower
 from method_vectors.latent_daps import latent_daps
 from method_vectors.pigdm import pigdm
+from method_vectors.pnp_flow import pnp_flow
 from method_vectors.pnpdm import pnpdm
 from method_vectors.psld import psld
 from method_vectors.reddiff import reddiff
@@ -50,8 +52,8 @@ from method_vectors.resample import resample
 from method_vectors.sitcom import sitcom
 
 PUBLICATIONS = {
-    "adam_dps": adam_dps, "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "fast_dips": fast_dips, "latent_daps": latent_daps,
-    "pigdm": pigdm, "pnpdm": pnpdm, "psld": psld, "reddiff": reddiff, "resample": resample, "sitcom": sitcom,
+    "adam_dps": adam_dps, "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddnm": ddnm, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "fast_dips": fast_dips, "flower": flower, "latent_daps": latent_daps,
+    "pigdm": pigdm, "pnp_flow": pnp_flow, "pnpdm": pnpdm, "psld": psld, "reddiff": reddiff, "resample": resample, "sitcom": sitcom,
 }  # fmt: skip
 
 
