@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
+from ddiff_export import __main__ as cli
 from ddiff_export import clip, ldm, stable_diffusion
 from ddiff_export.checkpoint import write_safetensors
 from ddiff_export.errors import ExportError
+from ddiff_export.overrides import settings
 from stable_diffusion_vectors import PARTS, inputs, some, weight
 
 STORED = json.loads(gzip.decompress((Path(__file__).parent / "stable_diffusion.json.gz").read_bytes()))
@@ -34,6 +39,42 @@ def test_equals_diffusers(name: str, tmp_path: Path) -> None:
     for part, given in (("unet", (z, t)), ("encoder", (x,)), ("decoder", (z,))):
         with torch.no_grad():
             torch.testing.assert_close(some(parts[part](*given)), STORED[name][part], rtol=0, atol=1e-4)
+
+
+CAMPAIGN = """
+name: stable diffusion
+dataset: {path: pictures, size: 64}
+prior: bundle
+preset: ffhq
+steps: 2
+output: out
+methods: [psld, resample, latent_daps, latent_ddiff]
+tasks:
+  - {name: super_resolution, methods: [psld, latent_daps, latent_ddiff]}
+  - {name: super_resolution, methods: [resample], solver: {pixel_steps: 2, latent_steps: 2}}
+"""
+
+
+def test_latent_methods_restore(tmp_path: Path, program: str) -> None:
+    """Each latent method makes two steps with a bundle: a small network, so that only size and range of the pictures can be expected."""
+    fields = [word for field in settings(ldm.CONFIGS["sd15"].tiny()) for word in ("--field", field)]
+    (tmp_path / "weights").mkdir()
+    weights = folder(tmp_path / "weights", "sd15")
+    (weights / "scheduler").mkdir()
+    said = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012, "num_train_timesteps": 1000, "prediction_type": "epsilon"}
+    (weights / "scheduler" / "scheduler_config.json").write_text(json.dumps(said))
+    assert cli.main(["ldm", "--config", "sd15", "--weights", str(weights), *fields, "--out", str(tmp_path / "bundle")]) == 0
+    (tmp_path / "pictures").mkdir()
+    noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "pictures" / "noise.png")
+    (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
+    done = subprocess.run([program, "run", "campaign.yaml"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "done=4 failed=0" in done.stdout, done.stdout + done.stderr
+    results = [json.loads(file.read_text()) for file in (tmp_path / "out/items").glob("*/result.json")]
+    assert {each["item"]["solver"]["method"] for each in results} == {"psld", "resample", "latent_daps", "latent_ddiff"}
+    for each in (tmp_path / "out/items").glob("*/restored.png"):
+        picture = np.asarray(Image.open(each))
+        assert picture.shape == (64, 64, 3) and picture.std() > 0
 
 
 def test_open_clip_in_a_single_file(tmp_path: Path) -> None:
