@@ -127,7 +127,7 @@ func TestMethodRestrictsTasks(t *testing.T) {
 	wantLine(t, ddiff(t, "run", file, "--method", "dps", "--dry-run"), "items=6 done=0 to_do=6")
 	wantLine(t, ddiff(t, "tune", file, "--method", "dps", "--test-images", "coffee", "--dry-run"), "tune=2 test=1 folds=1 settings=2")
 	wantLine(t, ddiff(t, "run", "../../examples/methods/equal_cost.yaml", "--method", "ddiff,daps", "--dry-run"), "items=96 done=0 to_do=96")
-	wantLine(t, ddiff(t, "run", "../../examples/methods/equal_cost.yaml", "--task", "hdr", "--dry-run"), "items=42 done=0 to_do=42")
+	wantLine(t, ddiff(t, "run", "../../examples/methods/equal_cost.yaml", "--task", "hdr", "--dry-run"), "items=54 done=0 to_do=54")
 	e := ddiff(t, "run", file, "--method", "daps", "--dry-run")
 	if want := "ddiff: --method: no task of the campaign has the method daps; the tasks have ddiff, dmplug, dps\n"; e.code != 2 || e.stderr != want {
 		t.Errorf("want %q and exit code 2\n%v", want, e)
