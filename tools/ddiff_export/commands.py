@@ -102,7 +102,7 @@ def diffusers(directory: Path, out: Path, name: str, license: str, o: Options) -
 def flow_matching(config: str, fields: Sequence[str], weights: Path, out: Path, name: str, license: str, o: Options) -> list[Path]:
     """Exports a U-Net of flow matching as a prior."""
     c = apply(choose(flow.CONFIGS, config), fields)
-    network = flow.Flow(adm.load(c, checkpoint.read(weights), str(weights)))
+    network = flow.load(c, checkpoint.read(weights), str(weights))
     described = card.Card(
         name or config, license or c.license, f"flow matching, configuration {config}", "velocity", c.schedule, c.channels, c.multiple, "float t: 1 is noise"
     )

@@ -20,7 +20,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from . import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, tweedie, vq
+from . import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, pnp_flow, tweedie, vq
 from .checkpoint import State, write_safetensors
 from .overrides import settings
 
@@ -60,7 +60,7 @@ def cases(out: Path, seed: int = 0) -> list[Case]:
     out.mkdir(parents=True, exist_ok=True)
     made = [_adm(out, name, seed) for name in ADM]
     made += [_ldm(out, name, seed) for name in ldm.CONFIGS]
-    made += [_flow(out, seed), _edm(out, seed, adm=False), _edm(out, seed, adm=True)]
+    made += [_flow(out, seed), _pnp_flow(out, seed), _edm(out, seed, adm=False), _edm(out, seed, adm=True)]
     made += [_diffusers(out, seed), *_drunet(out, seed), _bkse(out, seed)]
     return made + [_lpips(out, name, seed) for name in lpips.LAYERS]
 
@@ -100,6 +100,13 @@ def _flow(out: Path, seed: int) -> Case:
     path = out / flow.CONFIGS["cfm_cifar10"].published
     torch.save({"net_model": {k: 2 * v for k, v in weights.items()}, "ema_model": weights, "step": 400000}, path)
     return Case("flow_cfm", "prior", ("flow", "--config", "cfm_cifar10", "--weights", str(path), *_fields(c)))
+
+
+def _pnp_flow(out: Path, seed: int) -> Case:
+    c = flow.CONFIGS["pnp_celeba"].tiny()
+    path = out / "model_final.pt"
+    torch.save(state(randomise(pnp_flow.UNet(c), seed)), path)
+    return Case("flow_pnp", "prior", ("flow", "--config", "pnp_celeba", "--weights", str(path), *_fields(c)))
 
 
 def _edm(out: Path, seed: int, adm: bool) -> Case:

@@ -11,11 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from ddiff_export import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, vq
+from ddiff_export import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, pnp_flow, vq
 from ddiff_export.adm_blocks import Attention, TokenAttention, TransformerBlock, attend
 from ddiff_export.checkpoint import without_init
 from ddiff_export.errors import ExportError
 from ddiff_export.random_weights import randomise
+from stable_diffusion_vectors import weight
 
 
 def made(build: Callable[[], nn.Module]) -> nn.Module:
@@ -56,6 +57,13 @@ PUBLISHED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
     "flow cfm_cifar10": (
         lambda: adm.UNet(flow.CONFIGS["cfm_cifar10"]), 35746307, "dbeebed75e8e4707339f5e07456ad357dc1fb901eb88d37f6b77451fffbf37be"
     ),
+    **{
+        f"flow {name}": (lambda c=flow.CONFIGS[name]: pnp_flow.UNet(c), count, names)
+        for name, count, names in (
+            ("pnp_celeba", 34473667, "61277e134b2aa9c1562f8f70f4206fec533f7d34484a1a6a6372074c035946cf"),
+            ("pnp_afhq_cat", 31045827, "04f110cc9a7954c01722c6e8c30285f9b1098604b04e007e75927d4bd4e36ff8"),
+        )
+    },
     # Without the part for augmented training and the constants of the resampling.
     "edm ffhq": (
         lambda: edm.UNet(edm.config("SongUNet", {"img_resolution": 64, "in_channels": 3, "out_channels": 3, "augment_dim": 9}, "")),
@@ -82,6 +90,15 @@ def test_is_the_published_architecture(name: str) -> None:
     module = made(build)
     assert sum(p.numel() for p in module.parameters()) == count
     assert digest(module) == names
+
+
+def test_unet_of_pnp_flow() -> None:
+    """The numbers are every 4999th value of annegnx/PnP-Flow at ee5b159, with one residual block and at most 64 channels at each level."""
+    c = flow.CONFIGS["pnp_celeba"].tiny()
+    network = pnp_flow.load(c, {name: weight("pnp_flow", name, value.shape) for name, value in pnp_flow.UNet(c).state_dict().items()}, "test")
+    x = torch.randn(1, 3, 128, 128, generator=torch.Generator().manual_seed(2))
+    want = [0.020174, -0.03636, -0.736764, -1.084936, -0.262637, 1.002544, 0.676793, 0.386605, -0.521595, 0.859483]
+    torch.testing.assert_close(network(x, torch.tensor([0.3])).flatten()[::4999], torch.tensor(want), rtol=0, atol=1e-4)
 
 
 # Numbers of weights that the model pages state.
