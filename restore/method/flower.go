@@ -17,8 +17,8 @@ import (
 //
 // and the answer is x. ν² is the variance of x given x_t where x ~ N(0, I). The minimum is [Builder.Proximal].
 //
-// The time of the paper and the code is 1 − t. For the minimum, and for the draw of gamma, the code has 50 and 100 iterations of conjugate gradients, which are the
-// exact ones here for an operator with a decomposition. The draw has no other form here. Several runs, which the code can average, are the campaign's. The
+// The time of the paper and the code is 1 − t. The code has 50 iterations of conjugate gradients for the minimum, and 100 for that and the draw with gamma 1. Both are
+// exact here for an operator with a decomposition; others have no draw. Several runs, which the code can average, are the campaign's. The
 // code's networks take real times; here the network is evaluated at the time of the nearest noise level, and the levels themselves are exact. The
 // paper has linear operators; for others the minimum is a step of Gauss and Newton.
 func Flower() Method { return flower{} }
@@ -66,7 +66,11 @@ func (flower) Step(b *Builder, s Settings) Next {
 	z := b.destination(b.Mul(b.State("x"), b.Planned("scale")), 0)
 	change, norm := b.Proximal(z, b.Planned("rho"), s.Number("noise_std"), int(s.Number("cg_steps")), 0)
 	if s.Number("gamma") > 0 {
-		change = b.Add(change, b.SVD().spread(b.Draw("posterior"), b.Planned("rho"), s.Number("noise_std")))
+		d, ok := b.decomposed()
+		if !ok {
+			b.fail("task %s has no singular value decomposition for the draw: set gamma: 0", b.run.Operator.Task)
+		}
+		change = b.Add(change, d.spread(b.Draw("posterior"), b.Planned("rho"), s.Number("noise_std")))
 	}
 	next := b.Add(b.Mul(b.Add(z, change), b.Planned("next")), b.Draw("noise"))
 	return Next{

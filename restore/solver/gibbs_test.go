@@ -3,11 +3,13 @@ package solver
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
 )
 
 // TestGibbsSamplesThePosterior: the answers of pnpdm have the mean and the variances of a known posterior, and their 90 % intervals its probability,
@@ -79,5 +81,10 @@ func TestFlowerSamplesThePosterior(t *testing.T) {
 		if !(bias <= 0.1) || !(want[0] <= spread && spread <= want[1]) {
 			t.Errorf("gamma %g: bias %.3f, spread %.3f, want at most 0.1, and %v", gamma, bias, spread, want)
 		}
+	}
+	motion := newOperator(t, operator.MotionDeblur, p.op.Image)
+	_, err := New(onnxtest.Runtime(t), newRun(t, p.prior, motion, with(settings, "gamma", 1.0)), 1, Build{})
+	if err == nil || !strings.Contains(err.Error(), "set gamma: 0") {
+		t.Errorf("gamma without a decomposition: error %v", err)
 	}
 }

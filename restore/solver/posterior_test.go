@@ -147,6 +147,7 @@ type expectation struct {
 //     take the clean image of the prior for certain.
 //   - PnPDM samples the posterior, with the variance rho_min² beside that of the noise. The schedule has few levels near 0.01, which costs spread
 //     here, and none in [TestGibbsSamplesThePosterior].
+//   - Flower weighs prior and data as a posterior of a prior with variance 1. PnP-Flow with a constant step fits the measurement.
 //   - The answers of the others are estimates. The data term of DDiff and its ablations has a constant step size, so that its weight
 //     grows as the noise falls, and they go from the posterior mean towards the measurement's exact fit; that of DiffPIR has the
 //     weight of the posterior. DMPlug, DCDP, FAST-DIPS, SITCOM and ReSample fit the measurement. The exact fit is least squares, whose noise is not
