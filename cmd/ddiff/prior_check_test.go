@@ -199,7 +199,7 @@ func TestCardInvalid(t *testing.T) {
 	writePrior(t, path, 3, card(3))
 	before := read(t, path)
 	for setting, message := range map[string]string{
-		"channels=many": "must be an integer in 1..16", "prediction=noise": "must be epsilon, sample or velocity",
+		"channels=many": "must be 1, for grey images, or 3", "channels=2": "must be 1, for grey images, or 3", "prediction=noise": "must be epsilon, sample or velocity",
 	} {
 		e := ddiff(t, "prior", "card", path, "--set", setting)
 		wantCode(t, e, 7)
@@ -213,10 +213,10 @@ func TestCardInvalid(t *testing.T) {
 	if _, err := os.Stat(path + ".2"); errors.Is(err, os.ErrNotExist) {
 		t.Error("no file was written")
 	}
-	wantCode(t, ddiff(t, "prior", "card", path, "--set", "channels=4"), 0)
+	wantCode(t, ddiff(t, "prior", "card", path, "--set", "channels=1"), 0)
 	e = ddiff(t, "prior", "inspect", path)
 	wantCode(t, e, 7)
-	wantMessage(t, e, path, "channels is 4, the graph's input x has 3")
+	wantMessage(t, e, path, "channels is 1, the graph's input x has 3")
 }
 
 // wantText checks that a text contains all parts.

@@ -172,7 +172,10 @@ func (s *scorer) item(ctx context.Context, r *item.Result, missing []int) error 
 				continue
 			}
 			img, err := s.picture(ctx, r, file)
-			if errors.Is(err, errPicture) {
+			if truth := pictures[item.FileTruth]; err == nil && truth != nil && truth.Channels == 1 { // an RGB profile makes three equal ones
+				img, err = raster.InChannels(img, 1)
+			}
+			if errors.Is(err, errPicture) || errors.Is(err, raster.ErrShape) {
 				s.wrong(item.Key(r.Item.ID, file), err, missing)
 				return nil
 			}
@@ -227,10 +230,14 @@ func (s *scorer) picture(ctx context.Context, r *item.Result, file string) (*ras
 	return img, nil
 }
 
-// decode reads a picture, or an array [channels, rows, columns].
+// decode reads a picture, which has one channel if it is stored so, or an array [channels, rows, columns].
 func decode(data []byte) (*raster.Image, error) {
 	if !raster.IsNPY(data) {
-		return raster.Decode(data)
+		img, err := raster.Decode(data)
+		if grey, _ := raster.Samples(data); err == nil && grey {
+			return raster.InChannels(img, 1)
+		}
+		return img, err
 	}
 	a, err := raster.DecodeNPY(data)
 	if err != nil {

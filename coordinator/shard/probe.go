@@ -112,10 +112,6 @@ func (s *Sharder) imageSize(data []byte, p *manifest.Probe) error {
 
 // workingSize computes the working size of an image from its size in pixels.
 func (s *Sharder) workingSize(w, h int, p *manifest.Probe) (err error) {
-	const channels = 3 // of every image that raster.Decode reads
-	if n := s.cfg.Prior.Card.Channels; n != channels {
-		return fmt.Errorf("images are read with %d channels, the prior has %d; choose another prior", channels, n)
-	}
 	d := s.cfg.Spec.Dataset
 	p.Width, p.Height, err = raster.Shape(string(d.Fit), w, h, d.Size, s.cfg.Prior.Card.MultipleOf)
 	return err

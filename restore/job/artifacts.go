@@ -37,7 +37,8 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 	}
 	var errs []error
 	if j.truth != nil {
-		errs = append(errs, png(item.FileTruth, j.truth))
+		data, err := raster.EncodePicture(j.truth, raster.Picture{Bits: j.bits})
+		errs = append(errs, add(item.FileTruth, data, err))
 	}
 	errs = append(errs, png(item.FileMeasurement, j.shown()))
 	if j.Item.Unclipped {

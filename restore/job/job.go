@@ -39,6 +39,7 @@ type Job struct {
 	Warnings []item.Warning
 
 	truth    *raster.Image // nil when only a measurement exists
+	bits     int           // per sample of the truth's file, 8 or 16; 0 without one
 	draw     *operator.Draw
 	mask     *operator.Draw // of the pixels of y, for a task whose draw is none
 	measured []float32      // y before lost pixels were filled; nil: none were
@@ -146,9 +147,13 @@ func (s Loader) Fetch(ctx context.Context, j *Job) error {
 // decodeTruth decodes the image and fits it to its working size.
 func (s Loader) decodeTruth(j *Job, data []byte) error {
 	img, err := raster.Decode(data)
+	if err == nil {
+		img, err = raster.InChannels(img, j.Op.Image.Channels)
+	}
 	if err != nil {
 		return fmt.Errorf("decode %s: %w", j.Item.Image.Public(), err)
 	}
+	_, j.bits = raster.Samples(data)
 	size := min(j.Item.Width, j.Item.Height)
 	if j.truth, err = raster.Fit(img, string(j.Item.Fit), size, s.Engine.Prior().Card.MultipleOf); err != nil {
 		return fmt.Errorf("fit %s: %w", j.Item.Image.Public(), err)

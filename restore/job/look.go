@@ -42,8 +42,7 @@ func (l Look) Shape(task string, params map[string]float64, data []byte) (operat
 	if err != nil {
 		return operator.Shape{}, err
 	}
-	const channels = 3 // of every picture
-	image, _, err := l.Operators.PictureShape(task, params, operator.Shape{Channels: channels, Height: h, Width: w}, l.Card.MultipleOf)
+	image, _, err := l.Operators.PictureShape(task, params, operator.Shape{Channels: l.Card.Channels, Height: h, Width: w}, l.Card.MultipleOf)
 	return l.suits(image, err)
 }
 

@@ -106,7 +106,7 @@ func (j *Job) checkRange(path string) error {
 	return InputError("read measurement %s: %w: %s", path, err, remedy)
 }
 
-// readPicture decodes a picture as y: black is −1, white 1. A grey one may be y of one channel, whose restored picture has colours. A picture that is smaller than y is mirrored at its right and lower
+// readPicture decodes a picture as y: black is −1, white 1. A grey one may be y of one channel. A picture that is smaller than y is mirrored at its right and lower
 // border, and the restored image is cropped accordingly.
 func (j *Job) readPicture(path string, data []byte) error {
 	if j.Op.NotPicture {
@@ -125,12 +125,10 @@ func (j *Job) readPicture(path string, data []byte) error {
 	if r := j.Item.MeasurementRange; r != nil {
 		p.Rescale(r[0], r[1])
 	}
-	dims, seen := j.Op.Measurement, p.Image
-	if len(dims) == 3 && dims[0] == 1 {
-		if !p.Grey {
-			return InputError("read measurement %s: it is a colour picture, the task needs a grey one; convert it to grey", path)
-		}
-		seen, p.Grey = &raster.Image{Channels: 1, Height: seen.Height, Width: seen.Width, Pix: seen.Plane(0)}, false
+	dims := j.Op.Measurement
+	seen, err := j.inChannels(path, p)
+	if err != nil {
+		return err
 	}
 	if len(dims) != 3 || dims[0] != seen.Channels {
 		return InputError("read measurement %s: it is a picture with %d channels, the task needs a measurement of shape %v; give it as .npy", path, seen.Channels, dims)
@@ -160,6 +158,22 @@ func (j *Job) readPicture(path string, data []byte) error {
 	}
 	j.lossy, j.quality = raster.IsLossy(data), qualityOf(data)
 	return j.checkNumbers(path, p.Bits)
+}
+
+// inChannels returns the image of a measurement in its channels: in one, if the measurement has one. The restored picture is then as grey as the prior.
+func (j *Job) inChannels(path string, p *raster.Picture) (*raster.Image, error) {
+	if dims := j.Op.Measurement; len(dims) != 3 || dims[0] != 1 {
+		return p.Image, nil
+	}
+	grey := j.Op.Image.Channels == 1
+	switch {
+	case !p.Grey && grey:
+		return nil, InputError("read measurement %s: it is a colour picture, the prior is for grey ones; convert it to grey, or give a prior with channels: 3", path)
+	case !p.Grey:
+		return nil, InputError("read measurement %s: it is a colour picture, the task needs a grey one; convert it to grey", path)
+	}
+	p.Grey = grey
+	return raster.InChannels(p.Image, 1)
 }
 
 // checkNumbers refuses a picture whose numbers do not lie between black and white: those of floating-point samples, or of a stated range.
@@ -256,7 +270,7 @@ func (j *Job) mirrorMask() {
 
 // Picture is the form of the restored picture.
 func (j *Job) Picture() raster.Picture {
-	p := raster.Picture{Bits: 8, Profile: j.profile}
+	p := raster.Picture{Bits: max(8, j.bits), Profile: j.profile}
 	if of := j.Item.Picture; of != nil {
 		p.Grey, p.Bits = of.Grey, of.Bits
 	}

@@ -30,14 +30,18 @@ func (j *Job) readStored(path string, data []byte) error {
 		return fmt.Errorf("read measurement %s: %w", path, err)
 	}
 	dims := j.Op.Measurement
-	if len(dims) != 3 || dims[0] != p.Image.Channels || dims[1] < h || dims[1] >= 2*h || dims[2] < w || dims[2] >= 2*w ||
+	seen, err := j.inChannels(path, p)
+	if err != nil {
+		return err
+	}
+	if len(dims) != 3 || dims[0] != seen.Channels || dims[1] < h || dims[1] >= 2*h || dims[2] < w || dims[2] >= 2*w ||
 		j.truth != nil && (dims[1] != h || dims[2] != w) {
 		return InputError("read measurement %s: it has %d×%d pixels, the task needs a measurement of shape %v", path, w, h, dims)
 	}
 	if err := j.checkOrientation(path, orientation); err != nil {
 		return err
 	}
-	j.Problem.Y = raster.ExtendWhole(p.Image, dims[2], dims[1]).Pix
+	j.Problem.Y = raster.ExtendWhole(seen, dims[2], dims[1]).Pix
 	j.Item.Picture = &item.Picture{Width: w, Height: h, Grey: p.Grey, Bits: p.Bits}
 	j.noteOrientation(orientation)
 	j.warnOf(p)

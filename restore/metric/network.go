@@ -109,7 +109,7 @@ func (n *Network) describe(m *modelfile.Model) error {
 	return nil
 }
 
-// Score returns the distance between two images of equal shape with 3 channels, clipped to [-1, 1]; 0 for identical images,
+// Score returns the distance between two images of equal shape with 3 channels, or 1, which counts three times, clipped to [-1, 1]; 0 for identical images,
 // and not limited above. Errors are [ErrShape], [ErrTooSmall], [raster.ErrNotFinite] and errors of the runtime.
 func (n *Network) Score(ctx context.Context, x, y *raster.Image) (float64, error) {
 	return n.score(ctx, x, y, func(v float32) float32 { return min(1, max(-1, v)) })
@@ -124,8 +124,8 @@ func (n *Network) score(ctx context.Context, x, y *raster.Image, value func(floa
 	if err := checkPair(x, y); err != nil {
 		return 0, fmt.Errorf("%s: %w", n.Name, err)
 	}
-	if x.Channels != 3 {
-		return 0, fmt.Errorf("%s: image of %d channels, must be 3: %w", n.Name, x.Channels, ErrShape)
+	if x.Channels != 1 && x.Channels != 3 {
+		return 0, fmt.Errorf("%s: image of %d channels, must be 1 or 3: %w", n.Name, x.Channels, ErrUndefined)
 	}
 	if min(x.Height, x.Width) < n.MinSize {
 		return 0, fmt.Errorf("%s: image of %dx%d pixels, must be at least %dx%d: %w", n.Name, x.Width, x.Height, n.MinSize, n.MinSize, ErrTooSmall)
@@ -136,8 +136,8 @@ func (n *Network) score(ctx context.Context, x, y *raster.Image, value func(floa
 		return 0, fmt.Errorf("%s: %w", n.Name, err)
 	}
 	for i, img := range []*raster.Image{x, y} {
-		for at, v := range img.Pix {
-			n.in[i].F32[at] = value(v)
+		for at := range n.in[i].F32 {
+			n.in[i].F32[at] = value(img.Pix[at%len(img.Pix)])
 		}
 	}
 	if err := n.session.Run(ctx, n.in, n.out); err != nil {

@@ -117,7 +117,7 @@ func TestNetworkRefusesImages(t *testing.T) {
 		want error
 	}{
 		{"other width", constant(3, 40, 40, 0), constant(3, 40, 41, 0), ErrShape},
-		{"one channel", constant(1, 40, 40, 0), constant(1, 40, 40, 0), ErrShape},
+		{"two channels", constant(2, 40, 40, 0), constant(2, 40, 40, 0), ErrUndefined},
 		{"smallest", constant(3, 40, 31, 0), constant(3, 40, 31, 0), nil},
 		{"too small", constant(3, 40, 30, 0), constant(3, 40, 30, 0), ErrTooSmall},
 		{"NaN", constant(3, 40, 40, 0), broken, raster.ErrNotFinite},

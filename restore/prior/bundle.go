@@ -112,7 +112,7 @@ func (c *BundleCard) problem() string {
 		{c.Prediction.problem(c.Schedule) != "", "prediction: " + c.Prediction.problem(c.Schedule)},
 		{scheduleErr != nil, fmt.Sprintf("schedule: %v", scheduleErr)},
 		{c.Range != "-1..1", "range: only -1..1 is supported"},
-		{c.Channels < 1 || c.Channels > 16, "channels: want 1 to 16"},
+		{c.Channels != 1 && c.Channels != 3, "channels: want 1 or 3"},
 		{c.Latent < 1 || c.Latent > 1024, "latent: want 1 to 1024 channels"},
 		{c.Factor < 1 || c.MultipleOf < 1 || c.MultipleOf > 1024 || c.MultipleOf%c.Factor != 0, "multiple_of must be a multiple of factor, at most 1024"},
 		{!(c.Scale > 0), "scale must be positive: the factor between the autoencoder's latents and the network's, 1 for none"},

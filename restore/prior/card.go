@@ -33,7 +33,7 @@ type Card struct {
 	Schedule   string     // ddiff.schedule, "linear:β_first:β_last:steps", see ParseSchedule
 	Timestep   string     // ddiff.timestep, informative: "int64 index 0..999"
 	Range      string     // ddiff.range, "-1..1"
-	Channels   int        // ddiff.channels
+	Channels   int        // ddiff.channels: 1 or 3
 	MultipleOf int        // ddiff.multiple_of, divides both image sides
 	// LearnedVariance: the output has twice the channels, of which Predict drops the second half.
 	LearnedVariance bool   // ddiff.learned_variance
@@ -136,8 +136,8 @@ func ParseCard(file string, metadata map[string]string) (Card, error) {
 		return Card{}, invalid("range", "only -1..1 is supported")
 	}
 	var err error
-	if c.Channels, err = strconv.Atoi(get("channels")); err != nil || c.Channels < 1 || c.Channels > 16 {
-		return Card{}, invalid("channels", "must be an integer in 1..16")
+	if c.Channels, err = strconv.Atoi(get("channels")); err != nil || c.Channels != 1 && c.Channels != 3 {
+		return Card{}, invalid("channels", "must be 1, for grey images, or 3, for red, green and blue")
 	}
 	if c.MultipleOf, err = strconv.Atoi(get("multiple_of")); err != nil || c.MultipleOf < 1 || c.MultipleOf > 1024 {
 		return Card{}, invalid("multiple_of", "must be an integer in 1..1024")

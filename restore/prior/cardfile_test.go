@@ -97,7 +97,7 @@ func TestSetCardErrors(t *testing.T) {
 		kind    error
 		want    string
 	}{
-		"channels":       {whole, map[string]string{"ddiff.channels": "many"}, prior.ErrCard, "must be an integer in 1..16"},
+		"channels":       {whole, map[string]string{"ddiff.channels": "many"}, prior.ErrCard, "must be 1, for grey images, or 3"},
 		"prediction":     {whole, map[string]string{"ddiff.prediction": "noise"}, prior.ErrCard, "must be epsilon, sample or velocity"},
 		"schedule":       {whole, map[string]string{"ddiff.schedule": "linear"}, prior.ErrCard, "schedule"},
 		"text":           {[]byte("this is no model"), map[string]string{"ddiff.name": "x"}, modelfile.ErrModel, "cut short (16 bytes)"},

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
+	"image/png"
 	"io"
 
 	"ddiff/restore/raster/metadata"
+	"ddiff/restore/raster/tiff"
 )
 
 // Limits of the input of [Decode].
@@ -63,6 +66,29 @@ func Probe(data []byte) (width, height int, format string, err error) {
 		width, height = height, width
 	}
 	return width, height, c.name, nil
+}
+
+// Samples tells by the header of a file how its image is written as PNG without loss: with 16 bits per sample if it has more than 8, else with 8. grey: the file itself
+// is a PNG file of one channel.
+func Samples(data []byte) (grey bool, bits int) {
+	bits = 8
+	switch FormatOf(data) {
+	case "tiff":
+		bits = tiff.Bits(data)
+	case "png":
+		cfg, err := png.DecodeConfig(bytes.NewReader(data))
+		if err != nil {
+			break
+		}
+		grey = cfg.ColorModel == color.GrayModel || cfg.ColorModel == color.Gray16Model
+		if cfg.ColorModel == color.Gray16Model || cfg.ColorModel == color.RGBA64Model || cfg.ColorModel == color.NRGBA64Model {
+			bits = 16
+		}
+	}
+	if bits > 8 {
+		bits = 16
+	}
+	return grey, bits
 }
 
 // header returns the format and the stored size.

@@ -9,11 +9,14 @@ import (
 	"ddiff/restore/raster/metadata"
 )
 
-// EncodePicture encodes an image of three channels as a PNG file with the properties of a picture: 16 bits per sample, its
+// EncodePicture encodes an image of one or three channels as a PNG file with the properties of a picture: 16 bits per sample, its
 // profile if [Picture.ProfileFits], and one channel if it is grey, of which the first is taken, and has no RGB profile. Errors
 // are those of [EncodePNG].
 func EncodePicture(img *Image, p Picture) ([]byte, error) {
-	if p.Grey && !p.HasRGBProfile() {
+	switch {
+	case p.HasRGBProfile() && img.Channels == 1:
+		img, _ = InChannels(img, 3) // which always works
+	case p.Grey && !p.HasRGBProfile():
 		img = &Image{Channels: 1, Height: img.Height, Width: img.Width, Pix: img.Plane(0)}
 	}
 	bits := 8

@@ -145,9 +145,6 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Card.Channels != 3 {
-		return nil, cli.Usage(fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", p.Card.Channels))
-	}
 	entries, err := os.ReadDir(o.images)
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("--images: %w", err))
@@ -160,7 +157,7 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 			continue
 		}
 		name := filepath.Join(o.images, e.Name())
-		img, err := photograph(name, size, m)
+		img, err := photograph(name, p.Card.Channels, size, m)
 		if err != nil {
 			return nil, cli.Usage(fmt.Errorf("--images: %s: %w", name, err))
 		}
@@ -172,12 +169,15 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 	return out, nil
 }
 
-func photograph(name string, size, multiple int) (*raster.Image, error) {
+func photograph(name string, channels, size, multiple int) (*raster.Image, error) {
 	data, err := regular.Read(name, raster.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
 	img, err := raster.Decode(data)
+	if err == nil {
+		img, err = raster.InChannels(img, channels)
+	}
 	if err != nil {
 		return nil, err
 	}

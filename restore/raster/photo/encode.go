@@ -37,14 +37,17 @@ type pixels struct {
 	bits  int
 }
 
-// Encode returns the file of a restored picture of three channels. source is its measurement, and file the bytes of that; both are nil for one that is an
+// Encode returns the file of a restored picture of one or three channels. source is its measurement, and file the bytes of that; both are nil for one that is an
 // array. The picture lies upright. Equal arguments give equal bytes.
 //
 // A picture with transparent pixels was restored over white: the file gets its opacity, and colours that look as the restored ones over white. JPEG has
 // no transparency. JPEG and WebP have 8 bits; WebP is written without loss; only TIFF has floating-point samples.
 func Encode(img *raster.Image, source *raster.Picture, file []byte, o Options) ([]byte, error) {
-	if err := img.Validate(); err != nil || img.Channels != 3 {
-		return nil, fmt.Errorf("encode picture: %d channels, 3 are needed: %w", img.Channels, raster.ErrShape)
+	if err := img.Validate(); err != nil || img.Channels != 1 && img.Channels != 3 {
+		return nil, fmt.Errorf("encode picture: %d channels, 1 or 3 are needed: %w", img.Channels, raster.ErrShape)
+	}
+	if source != nil && source.HasRGBProfile() {
+		img, _ = raster.InChannels(img, 3) // which always works
 	}
 	if i, ok := raster.Finite(img.Pix); !ok {
 		return nil, fmt.Errorf("encode picture: value %d is %v: %w", i, img.Pix[i], raster.ErrNotFinite)
