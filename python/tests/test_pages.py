@@ -37,7 +37,7 @@ def test_page(tmp_path, monkeypatch):
 
 def test_figure(tmp_path):
     (tmp_path / "photos").mkdir()
-    for i, name in enumerate(["a", "b"]):
+    for i, name in enumerate(["01", "02"]):
         Image.fromarray((255 * scene(i)).astype("u1")).save(tmp_path / "photos" / f"{name}.png")
     tasks = ["denoise", {"name": "super_resolution", "params": {"factor": 4}}]
     e = ddiff.run(tmp_path / "photos", tasks=tasks, methods=["ddiff", "dpir"], size=64, steps=2, out=tmp_path / "out")

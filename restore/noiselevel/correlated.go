@@ -45,8 +45,8 @@ func EstimateCorrelated(p Picture) float64 {
 	if colour[0] < leastCorrelated || colour[1] < max(steepest*colour[0], leastFall*colour[bands]) {
 		return 0
 	}
-	for _, block := range at {
-		bright = append(bright, p.weighted(block[0], block[1], b, b, b))
+	for _, yx := range at {
+		bright = append(bright, p.weighted(yx[0], yx[1], b, b, b))
 	}
 	if grey := quiet(bright, 1); min(grey[1]/colour[1], grey[2]/colour[2]) > mostBright {
 		return 0

@@ -29,7 +29,7 @@ class Experiment:
         """Returns a pandas DataFrame with one row per item: task, method, outcome, psnr, ssim, seconds, ... (docs/results.md). Needs pandas."""
         import pandas
 
-        return pandas.read_csv(self.out / "results.csv")
+        return pandas.read_csv(self.out / "results.csv", dtype={"image": str})
 
     def figure(
         self, images: Sequence[str] = (), tasks: Sequence[str] = (), methods: Sequence[str] = (), *, crop: Box | None = None, zooms: Sequence[Box] = (),
@@ -56,7 +56,7 @@ class Experiment:
                     folder = self.out / "items" / same.iloc[0]["item"]
                     cells = [(folder / "measurement.png", task)]
                     for m in shown:
-                        cells.append((self.out / "items" / items[m].item / "restored.png", f"{items[m].psnr:.2f} dB") if m in items else (None, "failed"))
+                        cells.append((self.out / "items" / items[m].item / "restored.png", f"{items[m].psnr:.2f} dB") if m in items else (None, "missing"))
                     cells.append((folder / "truth.png", image))
                     rows.append(Row(size_of((folder / "truth.png").read_bytes()), [(f if f and f.exists() else None, c) for f, c in cells]))
         if not rows:

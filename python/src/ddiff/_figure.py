@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 Box = tuple[float, float, float, float]
 
-_COLOURS = ("#d55e00", "#0072b2", "#009e73")  # of zooms, distinct with any colour vision
+_COLOURS = ("#d55e00", "#0072b2")  # of zooms, distinct with any colour vision
 _GAP, _TEXT = 1.0, 3.2  # millimetres
 
 

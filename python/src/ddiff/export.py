@@ -7,6 +7,7 @@ Each function is a command of `python -m ddiff_export`, whose options are its ar
 
 from __future__ import annotations
 
+import copy
 import os
 from pathlib import Path
 from typing import Any
@@ -50,13 +51,12 @@ def denoiser(
     sigma: the lowest and the highest level of its training, 0 <= lowest < highest: elsewhere it is asked for the nearest one.
     multiple_of: of which height and width must be multiples."""
     _, options = _commands(float16)
+    module = copy.deepcopy(module).cpu().eval()  # what is exported stays what it is
     from ddiff_export import card, tweedie, write
 
     lo, hi = (2 * s for s in sigma)  # images from -1 to 1 are twice as wide
-    described = card.Card(
-        name or type(module).__name__, license, tweedie.described(lo, hi), schedule=tweedie.SCHEDULE, multiple_of=multiple_of
-    )
-    return write.prior(tweedie.Prior(module.cpu().eval(), lo, hi, "0..1"), described, Path(out), options)
+    described = card.Card(name or type(module).__name__, license, tweedie.described(lo, hi), schedule=tweedie.SCHEDULE, multiple_of=multiple_of)
+    return write.prior(tweedie.Prior(module, lo, hi, "0..1"), described, Path(out), options)
 
 
 def _commands(float16: bool):  # type: ignore[no-untyped-def]
