@@ -33,7 +33,7 @@ func TestScore(t *testing.T) {
 	if strings.Count(e.stdout, "psnr@1:png;") != 2 {
 		t.Errorf("the chosen version is missing:\n%s", e.stdout)
 	}
-	wantLine(t, ddiff(t, "report", out, "--metric-version", "haarpsi@1:png"), "Scores computed after solving, from the stored 8-bit pictures: haarpsi@1:png.")
+	wantLine(t, ddiff(t, "report", out, "--metric-version", "haarpsi@1:png"), "Scores computed after solving, from the stored pictures: haarpsi@1:png.")
 	e = ddiff(t, "report", out, "--metric-version", "haarpsi@1:png", "--format", "html", "--out", filepath.Join(t.TempDir(), "page"))
 	wantCode(t, e, 0)
 

@@ -184,5 +184,5 @@ func TestNotesOfLaterScores(t *testing.T) {
 		reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1_unclipped:bbbbbbbb", 0.2))}, selection.First)
 	var out bytes.Buffer
 	reporttest.Must(t, table.Write(&out, s, table.FormatText))
-	reporttest.Contains(t, out.String(), "from the stored 8-bit pictures: lpips_vgg@1:aaaaaaaa.", "from the stored unclipped images: lpips_alex@1_unclipped:bbbbbbbb.")
+	reporttest.Contains(t, out.String(), "from the stored pictures: lpips_vgg@1:aaaaaaaa.", "from the stored unclipped images: lpips_alex@1_unclipped:bbbbbbbb.")
 }

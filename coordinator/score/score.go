@@ -60,7 +60,7 @@ type Count struct {
 	Skipped int `json:"skipped"`
 	Wrong   int `json:"wrong"`
 	// Difference is the largest difference of a new score from the score of the same name in result.json, which a worker
-	// computed before rounding to 8 bits. Nil without such scores.
+	// computed before rounding. Nil without such scores.
 	Difference *float64 `json:"max_difference,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func notes(s aggregate.Summary) []string {
 		for _, from := range []struct {
 			images    string
 			unclipped bool
-		}{{"the stored 8-bit pictures", false}, {"the stored unclipped images", true}} {
+		}{{"the stored pictures", false}, {"the stored unclipped images", true}} {
 			some := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return metric.IsUnclipped(id) != from.unclipped })
 			if len(some) > 0 {
 				out = append(out, "Scores computed after solving, from "+from.images+": "+strings.Join(some, ", ")+".")
