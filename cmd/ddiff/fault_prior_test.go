@@ -139,17 +139,6 @@ func TestPriorOfOneSize(t *testing.T) {
 	}
 }
 
-// TestGreyPrior runs colour photographs with a valid prior for grey images.
-func TestGreyPrior(t *testing.T) {
-	t.Parallel()
-	path, out := filepath.Join(t.TempDir(), "grey.onnx"), filepath.Join(t.TempDir(), "out")
-	writePrior(t, path, 1, card(1))
-	e := restore(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "10", "--out", out, "--prior", path)
-	wantCode(t, e, 3)
-	wantCounts(t, e, 0, 1, 0, out)
-	wantMessage(t, e, "failed: coffee (hdr): ", "coffee.png", "images are read with 3 channels, the prior has 1; choose another prior")
-}
-
 // TestPriorCard runs the command that an error message proposes.
 func TestPriorCard(t *testing.T) {
 	t.Parallel()
