@@ -135,7 +135,7 @@ func TestGreyCampaign(t *testing.T) {
 	}
 
 	for _, name := range []string{operator.Colorize, operator.Demosaic} {
-		wantRefusal(t, ddiff(t, "run", spec, "--task", name, "--out", out), 2, "task "+name+" makes colours, and the prior smooth has channels: 1; leave the task out, or give a prior with channels: 3")
+		wantRefusal(t, ddiff(t, "run", spec, "--task", name, "--out", out), 2, "task: "+name+" makes colours, and the prior smooth has channels: 1; name the other tasks, or give a prior with channels: 3")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestRestoreThroughGreyPrior(t *testing.T) {
 
 	colour := writePicture(t, &raster.Image{Channels: 3, Height: 8, Width: 8, Pix: truth.Pix[:3*64]}, "b.png", raster.Picture{Bits: 8})
 	wantMessage(t, through(colour, filepath.Join(dir, "colour.png"), "denoise"), "b.png: it is a colour picture, the prior is for grey ones; convert it to grey, or give a prior with channels: 3")
-	wantRefusal(t, through(colour, filepath.Join(dir, "colour.png"), "demosaic"), 2, "task demosaic makes colours")
+	wantRefusal(t, through(colour, filepath.Join(dir, "colour.png"), "demosaic"), 2, "task: demosaic makes colours")
 	// A run makes grey images of those in colour.
 	run := filepath.Join(dir, "run")
 	wantCode(t, ddiff(t, "run", photographs(t, "coffee"), "--size", "32", "--task", "denoise", "--steps", "3", "--prior", network, "--out", run, "--threads", "1"), 0)
@@ -178,4 +178,24 @@ func TestRestoreThroughGreyPrior(t *testing.T) {
 		}
 	}
 	wantCode(t, ddiff(t, "prior", "check", network, "--images", photographs(t, "coffee"), "--size", "32", "--threads", "1"), 0)
+}
+
+// TestScoreOfGreyMeasurement: beside a truth in colour, the restoration of a grey measurement is stored grey, and scored all the same.
+func TestScoreOfGreyMeasurement(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "truth.png"), grey(32))
+	measured := writePicture(t, deepPicture(), "y.png", raster.Picture{Grey: true, Bits: 8})
+	list, out := filepath.Join(dir, "list.csv"), filepath.Join(dir, "out")
+	write(t, list, fmt.Appendf(nil, "image,measurement\n%s,%s\n", filepath.Join(dir, "truth.png"), measured))
+	wantCode(t, ddiff(t, "run", list, "--size", "32", "--task", "denoise", "--steps", "2", "--out", out, "--threads", "1"), 0)
+	wantLine(t, ddiff(t, "score", out, "--metric", "haarpsi"), "scored=1 present=0 skipped=0 wrong=0")
+}
+
+// TestFlowerDraw: without a decomposition there is no draw, which no retry changes.
+func TestFlowerDraw(t *testing.T) {
+	t.Parallel()
+	e := ddiff(t, "run", photographs(t, "coffee"), "--size", "32", "--task", "hdr", "--method", "flower", "--solver", "gamma=1", "--steps", "2", "--out", filepath.Join(t.TempDir(), "out"), "--threads", "1")
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: coffee (hdr): ", "set gamma: 0")
 }

@@ -172,8 +172,8 @@ func (s *scorer) item(ctx context.Context, r *item.Result, missing []int) error 
 				continue
 			}
 			img, err := s.picture(ctx, r, file)
-			if truth := pictures[item.FileTruth]; err == nil && truth != nil && truth.Channels == 1 { // an RGB profile makes three equal ones
-				img, err = raster.InChannels(img, 1)
+			if truth := pictures[item.FileTruth]; err == nil && truth != nil { // a grey picture may be stored in another number
+				img, err = raster.InChannels(img, truth.Channels)
 			}
 			if errors.Is(err, errPicture) || errors.Is(err, raster.ErrShape) {
 				s.wrong(item.Key(r.Item.ID, file), err, missing)

@@ -134,7 +134,7 @@ func (j *Job) samples(find func(plane) []int) (out []int) {
 	return out
 }
 
-// atEnd reports whether a sample is black or white, wholeAtEnd whether all those of its pixel are, of which there are several.
+// atEnd reports whether a sample is black or white, wholeAtEnd whether all those of its pixel are, of which there are several, or one of a grey image.
 func (j *Job) atEnd(i int) bool { return end(j.Problem.Y[i]) != 0 }
 
 func (j *Job) wholeAtEnd(i int) bool {
@@ -144,7 +144,7 @@ func (j *Job) wholeAtEnd(i int) bool {
 			return false
 		}
 	}
-	return len(j.Problem.Y) > n
+	return len(j.Problem.Y) > n || j.Op.Image.Channels == 1
 }
 
 // plane is a part of a picture whose samples have neighbours of their kind: a channel, or in a mosaic the samples of one place in the squares of 2×2 pixels.

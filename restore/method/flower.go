@@ -1,6 +1,8 @@
 package method
 
 import (
+	"fmt"
+
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -66,11 +68,14 @@ func (flower) Step(b *Builder, s Settings) Next {
 	z := b.destination(b.Mul(b.State("x"), b.Planned("scale")), 0)
 	change, norm := b.Proximal(z, b.Planned("rho"), s.Number("noise_std"), int(s.Number("cg_steps")), 0)
 	if s.Number("gamma") > 0 {
-		d, ok := b.decomposed()
-		if !ok {
-			b.fail("task %s has no singular value decomposition for the draw: set gamma: 0", b.run.Operator.Task)
+		of, err := b.run.Operator.SVD()
+		switch {
+		case err != nil:
+			panic(failure{fmt.Errorf("%w gamma: the draw needs a decomposition: %w; set gamma: 0", ErrSetting, err)})
+		case b.run.Weighted:
+			panic(failure{fmt.Errorf("%w gamma: there is no draw where pixels of the measurement are left out; set gamma: 0", ErrSetting)})
 		}
-		change = b.Add(change, d.spread(b.Draw("posterior"), b.Planned("rho"), s.Number("noise_std")))
+		change = b.Add(change, SVD{b, of}.spread(b.Draw("posterior"), b.Planned("rho"), s.Number("noise_std")))
 	}
 	next := b.Add(b.Mul(b.Add(z, change), b.Planned("next")), b.Draw("noise"))
 	return Next{

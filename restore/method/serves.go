@@ -21,15 +21,15 @@ func (i Info) serves(task operator.Definition) error {
 	return nil
 }
 
-// Serves returns an error if a task makes colours and the prior of this card does not, and ErrSetting if a method refuses the task, see [Info.Refuses]. Its message names the method, the task, the reason,
-// and the methods of the set that can restore the task with the prior of this card.
+// Serves returns ErrSetting if a task makes colours and the prior of this card does not, or a method refuses the task, see [Info.Refuses]: then the message names
+// the method, the task, the reason, and the methods of the set that can restore the task with the prior of this card.
 func (s Set) Serves(name string, task operator.Definition, c *prior.Card) error {
 	m, err := s.Find(name)
 	if err != nil {
 		return err
 	}
 	if c != nil && task.Grey && c.Channels == 1 {
-		return fmt.Errorf("task %s makes colours, and the prior %s has channels: 1; leave the task out, or give a prior with channels: 3", task.Name, c.Name)
+		return fmt.Errorf("%w task: %s makes colours, and the prior %s has channels: 1; name the other tasks, or give a prior with channels: 3", ErrSetting, task.Name, c.Name)
 	}
 	if err = m.Info().serves(task); err == nil {
 		return nil

@@ -12,10 +12,10 @@ import (
 // patches are the usable patches of a picture.
 type patches struct {
 	Picture
-	entries int       // of a patch
-	places  []place   // row by row
-	values  []float64 // of the picture, minus their mean, which limits the rounding of sums
-	clipped bool      // some are
+	entries int     // of a patch
+	places  []place // row by row
+	offset  float64 // subtracted from all values, which limits the rounding of sums
+	clipped bool    // some values are
 }
 
 // place is the index of a patch's upper left pixel in a channel, with the energy of the patch's gradients.
@@ -31,14 +31,9 @@ func newPatches(p Picture) *patches {
 	if rows < 1 || cols < 1 {
 		return s
 	}
-	offset := 0.0
 	for _, v := range p.Pix {
-		offset += float64(v) / float64(len(p.Pix))
+		s.offset += float64(v) / float64(len(p.Pix))
 		s.clipped = s.clipped || v == -1 || v == 1
-	}
-	s.values = make([]float64, len(p.Pix))
-	for i, v := range p.Pix {
-		s.values[i] = float64(v) - offset
 	}
 	stride := 1
 	for ((rows+stride-1)/stride)*((cols+stride-1)/stride) > mostPatches {
@@ -49,7 +44,7 @@ func newPatches(p Picture) *patches {
 		for x := 0; x < cols; x += stride {
 			if at := y*p.Width + x; s.usable(at) {
 				s.read(patch, at)
-				s.places = append(s.places, place{at, energy(patch), offset + mean(patch)})
+				s.places = append(s.places, place{at, energy(patch), s.offset + mean(patch)})
 			}
 		}
 	}
@@ -77,7 +72,9 @@ func (s *patches) usable(at int) bool {
 // read copies the entries of a patch, channel by channel, row by row.
 func (s *patches) read(into []float64, at int) {
 	for i := 0; i < len(into); i += side {
-		copy(into[i:i+side], s.values[s.entry(i)+at:])
+		for k, v := range s.Pix[s.entry(i)+at:][:side] {
+			into[i+k] = float64(v) - s.offset
+		}
 	}
 }
 
@@ -135,9 +132,9 @@ func (s *patches) moments(places []place) moments {
 	for part := range slices.Chunk(places, together) {
 		column := func(i int) []float64 { return columns[i*together:][:len(part)] }
 		for i := range size {
-			to, from := column(i), s.values[s.entry(i):]
+			to, from := column(i), s.Pix[s.entry(i):]
 			for k, p := range part {
-				to[k] = from[p.at]
+				to[k] = float64(from[p.at]) - s.offset
 			}
 		}
 		// Two goroutines: of each pair of neighbouring rows, whose lengths are nearly equal, one row.

@@ -171,6 +171,11 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 		if img, err = raster.Decode(restored); err != nil {
 			return nil, err
 		}
+		if grey, _ := raster.Samples(restored); grey {
+			if img, err = raster.InChannels(img, 1); err != nil {
+				return nil, err
+			}
+		}
 	}
 	options := photo.Options{Format: format, Quality: o.quality, Strip: o.strip}
 	if r != nil && source != nil {

@@ -86,4 +86,4 @@ class Campaign:
         """Returns a pandas DataFrame with one row per item, of a campaign that has ended. Needs pandas."""
         import pandas
 
-        return pandas.read_csv(io.BytesIO(self.cluster._request("GET", f"/campaigns/{self.id}/report/results.csv")), dtype={"image": str})
+        return pandas.read_csv(io.BytesIO(self.cluster._request("GET", f"/campaigns/{self.id}/report/results.csv")), converters={"image": str})

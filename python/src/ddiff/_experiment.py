@@ -29,7 +29,7 @@ class Experiment:
         """Returns a pandas DataFrame with one row per item: task, method, outcome, psnr, ssim, seconds, ... (docs/results.md). Needs pandas."""
         import pandas
 
-        return pandas.read_csv(self.out / "results.csv", dtype={"image": str})
+        return pandas.read_csv(self.out / "results.csv", converters={"image": str})
 
     def figure(
         self, images: Sequence[str] = (), tasks: Sequence[str] = (), methods: Sequence[str] = (), *, crop: Box | None = None, zooms: Sequence[Box] = (),
@@ -51,14 +51,16 @@ class Experiment:
         for task in list(tasks) or list(dict.fromkeys(t.task)):
             for image in list(images) or list(dict.fromkeys(t.image)):
                 found = t[(t.task == task) & (t.image == image) & t.method.isin(shown)]
-                for _, same in found.groupby(["params", "sigma"], sort=False, dropna=False):
+                for _, same in found.groupby(["params", "sigma", "photons", "size", "seed"], sort=False, dropna=False):
                     items = {r.method: r for r in same.iloc[::-1].itertuples()}  # the first of a method with several settings
                     folder = self.out / "items" / same.iloc[0]["item"]
                     cells = [(folder / "measurement.png", task)]
                     for m in shown:
-                        cells.append((self.out / "items" / items[m].item / "restored.png", f"{items[m].psnr:.2f} dB") if m in items else (None, "missing"))
+                        cells.append((self.out / "items" / items[m].item / "restored.png", f"{items[m].psnr:.2f} dB" if items[m].psnr > 0 else "") if m in items else (None, "missing"))
                     cells.append((folder / "truth.png", image))
-                    rows.append(Row(size_of((folder / "truth.png").read_bytes()), [(f if f and f.exists() else None, c) for f, c in cells]))
+                    cells = [(f if f and f.exists() else None, c) for f, c in cells]
+                    largest = next(f for f, _ in reversed(cells) if f)  # the truth, or a restoration of a picture without one
+                    rows.append(Row(size_of(largest.read_bytes()), cells))
         if not rows:
             raise ValueError("no finished item has these images, tasks and methods; see table()")
         return draw(["measurement", *shown, "truth"], rows, side, crop, zooms)
