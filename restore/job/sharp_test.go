@@ -38,6 +38,11 @@ func TestSharp(t *testing.T) {
 						if night := strings.Contains(file, "hubble") || strings.Contains(file, "rocket"); exposure > 1 && (night || side == 32) {
 							continue // stars and lamps are white alone
 						}
+						grey, err := raster.InChannels(img, 1)
+						must(t, err)
+						if found := found(t, grey, operator.Denoise, sigma); found > 0 {
+							t.Errorf("%s in grey at %d, exposure %g, noise %g: %d pixels", filepath.Base(file), side, exposure, sigma, found)
+						}
 						for _, task := range []string{operator.Denoise, operator.Demosaic} {
 							if found := found(t, img, task, sigma); found > 0 {
 								t.Errorf("%s at %d, exposure %g, noise %g, %s: %d pixels", filepath.Base(file), side, exposure, sigma, task, found)
@@ -50,11 +55,32 @@ func TestSharp(t *testing.T) {
 	}
 }
 
+// TestGreyHotPixels: the hot pixels of a grey picture are found with a prior of one channel as with one of three.
+func TestGreyHotPixels(t *testing.T) {
+	t.Parallel()
+	const side, sigma, hot = 64, 0.02, 4
+	img := raster.New(1, side, side)
+	noise.Normal(img.Pix, noise.Key{1}, noise.Measurement, 0, sigma)
+	for i := range img.Pix {
+		img.Pix[i] += float32(i%side)/side - 0.5
+	}
+	for i := range hot {
+		img.Plane(0)[(10+10*i)*side+7+13*i] = 1
+	}
+	for _, channels := range []int{1, 3} {
+		img, err := raster.InChannels(img, channels)
+		must(t, err)
+		if n := found(t, img, operator.Denoise, sigma); n != hot {
+			t.Errorf("%d channels: %d of %d are found", channels, n, hot)
+		}
+	}
+}
+
 // found is the number of pixels of the measurement of a picture, with a task, that count as dead.
 func found(t *testing.T, img *raster.Image, task string, sigma float64) (n int) {
 	t.Helper()
 	side := img.Width
-	op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: side, Width: side})
+	op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: img.Channels, Height: side, Width: side})
 	must(t, err)
 	j := &Job{Op: op, Item: item.Item{Task: task, Sigma: sigma}}
 	for i := range op.MeasurementSize() {
