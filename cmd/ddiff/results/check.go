@@ -43,6 +43,7 @@ type output struct {
 
 	from     origin             // where File and the files beside it are
 	image    *raster.Image      // nil when it cannot be decoded
+	bits     int                // of its samples
 	passport *passport.Passport // nil when it cannot be read
 }
 
@@ -93,6 +94,7 @@ func (o *output) read(ctx context.Context) {
 		o.addProblem(file, "file", "%s", cannotRead(err))
 		return
 	}
+	_, o.bits = raster.Samples(data)
 	if o.image, err = raster.Decode(data); err != nil {
 		o.addProblem(file, "pixels", "%v; %s", err, remedy)
 	}

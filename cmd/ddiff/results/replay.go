@@ -210,7 +210,7 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 	}
 	verdict := "different"
 	switch {
-	case largest == 0:
+	case largest == 0 && (out.bits <= 8 || equal16(out.image, again.Image)):
 		verdict = "bit-equal"
 	case largest <= tolerance:
 		verdict = "within-tolerance"
@@ -234,6 +234,13 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 		return fmt.Errorf("%w: the replay of %s differs by up to %d grey levels", cli.ErrMismatch, out.File, largest)
 	}
 	return nil
+}
+
+// equal16 reports whether two images of equal size have equal samples of 16 bits.
+func equal16(a, b *raster.Image) bool {
+	a, errA := raster.InChannels(a, 3)
+	b, errB := raster.InChannels(b, 3)
+	return errA == nil && errB == nil && slices.EqualFunc(a.Pix, b.Pix, func(v, w float32) bool { return raster.To16(v) == raster.To16(w) })
 }
 
 // levels returns the largest difference of two images in 8-bit grey levels.
