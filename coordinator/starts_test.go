@@ -119,7 +119,7 @@ func TestStartsOfCoordinatorThatLives(t *testing.T) {
 		}
 		return nil
 	})
-	service, err := coordinator.New(tc.config(func(*coordinator.Config) {}))
+	service, err := coordinator.New(tc.config(func(c *coordinator.Config) { c.Probe = 2 * time.Second })) // a loaded machine delays the beats of the other one
 	must(t, err)
 	tc.background(service.CheckHealth)
 	tc.background(service.Lead)
