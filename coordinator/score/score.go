@@ -233,11 +233,7 @@ func (s *scorer) picture(ctx context.Context, r *item.Result, file string) (*ras
 // decode reads a picture, which has one channel if it is stored so, or an array [channels, rows, columns].
 func decode(data []byte) (*raster.Image, error) {
 	if !raster.IsNPY(data) {
-		img, err := raster.Decode(data)
-		if grey, _ := raster.Samples(data); err == nil && grey {
-			return raster.InChannels(img, 1)
-		}
-		return img, err
+		return raster.DecodeResult(data)
 	}
 	a, err := raster.DecodeNPY(data)
 	if err != nil {

@@ -27,3 +27,12 @@ func InChannels(img *Image, n int) (*Image, error) {
 	}
 	return out, nil
 }
+
+// DecodeResult is [Decode], but the image of a grey PNG file, as results have it, has one channel.
+func DecodeResult(data []byte) (*Image, error) {
+	img, err := Decode(data)
+	if grey, _ := Samples(data); err == nil && grey {
+		return InChannels(img, 1)
+	}
+	return img, err
+}

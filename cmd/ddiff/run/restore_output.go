@@ -168,13 +168,8 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 		return photo.Beside(restored, source, data, o.strip)
 	}
 	if img == nil {
-		if img, err = raster.Decode(restored); err != nil {
+		if img, err = raster.DecodeResult(restored); err != nil {
 			return nil, err
-		}
-		if grey, _ := raster.Samples(restored); grey {
-			if img, err = raster.InChannels(img, 1); err != nil {
-				return nil, err
-			}
 		}
 	}
 	options := photo.Options{Format: format, Quality: o.quality, Strip: o.strip}
