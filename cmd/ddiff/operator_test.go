@@ -110,7 +110,8 @@ func TestClusterFetchesOperator(t *testing.T) {
 	c.wait(t, &c.stderr, "coordinator is ready", 1)
 	wantCode(t, submit("good"), 0)
 	sha := regular.SHA256(read(t, learnedBlur))
-	w := beginWorker(t, "--nats", n.url, "--once", "4s", "--log-level", "info")
+	// A cache of its own: another test may have fetched the same operator.
+	w := startProcess(t, []string{"XDG_CACHE_HOME=" + t.TempDir()}, "worker", "--threads", "1", "--device", "cpu", "--nats", n.url, "--once", "4s", "--log-level", "info")
 	w.wait(t, &w.stderr, "fetched operator", 1)
 	must(t, os.Remove(file))
 	wantCode(t, w.end(), 0)
