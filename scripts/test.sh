@@ -21,12 +21,12 @@ export GOFLAGS="${GOFLAGS:-} -vet=off"
 # These packages compute, which the race detector slows down many times; the tests of cmd/ddiff start programs, which it does
 # not see. Tests of goroutines, and some runs of a program with the detector, have a stage of their own; `make race` runs all
 # tests of cmd/ddiff with such a program.
-compute='^ddiff/(coordinator/report|coordinator/report/(chart|sheet)|restore|restore/(check|method|metric|noise|noiselevel|onnx|onnx/(infer|modelfile)|operator|operator/axis|prior|prior/.*|raster|solver))$'
+compute='^ddiff/(coordinator/report|coordinator/report/(chart|sheet)|restore|restore/(check|job|method|metric|noise|noiselevel|onnx|onnx/(infer|modelfile)|operator|operator/.*|picture|prior|prior/.*|raster|solver))$'
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/(enginecache|job)|restore|restore/(check|method|onnx|onnx/(modelfile|onnxruntime)|operator|prior|prior/.*|solver))$'
 
 # These write and read many rows, which shows how memory grows, and takes ten times as long with the race detector.
-bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows)$'
+bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows|MemoryOfRows)$'
 
 # Stages run in two lanes beside each other: processes wait for each other while the other lane computes.
 stage() { # stage NAME COMMAND...
