@@ -170,6 +170,18 @@ func TestTelemetryOfRestore(t *testing.T) {
 	}
 }
 
+// TestTelemetryOfSession: a session has none, so that nothing but answers is on its standard output, and no variable ends it.
+func TestTelemetryOfSession(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, "session", "--device", "cpu", "--threads", "1")
+	cmd.Env = append(cmd.Env, "OTEL_TRACES_EXPORTER=console", "OTEL_METRICS_EXPORTER=nope")
+	e := end(t, cmd)
+	wantCode(t, e, 0)
+	if !strings.HasPrefix(e.stdout, `{"ready":true,`) || strings.Count(e.stdout, "\n") != 1 || e.stderr != "" {
+		t.Error(e)
+	}
+}
+
 // TestTelemetrySecrets: OpenTelemetry prints nothing of its own, which would have the values of headers.
 func TestTelemetrySecrets(t *testing.T) {
 	t.Parallel()

@@ -26,9 +26,14 @@ type ProcessFlags struct {
 
 // Add registers the flags. Level is the default of --log-level.
 func (p *ProcessFlags) Add(f *pflag.FlagSet, level string) {
+	p.AddLog(f, level)
+	f.StringVar(&p.traceFile, "trace-file", "", "append OpenTelemetry spans to this `file`, as OTLP/JSON lines")
+}
+
+// AddLog registers the flags of a command that has no spans, see Logger.
+func (p *ProcessFlags) AddLog(f *pflag.FlagSet, level string) {
 	f.StringVar(&p.LogLevel, "log-level", level, "`level` of the log on standard error: debug, info, warn, error or off")
 	f.StringVar(&p.logFormat, "log-format", string(telemetry.LogText), "`format` of the log: text or json")
-	f.StringVar(&p.traceFile, "trace-file", "", "append OpenTelemetry spans to this `file`, as OTLP/JSON lines")
 }
 
 // Service is the name of ddiff in telemetry; the processes of a cluster append their role.

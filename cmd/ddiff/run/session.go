@@ -50,7 +50,7 @@ func newSessionCommand(c shard.Catalogue) *cobra.Command {
 	s.AddBuild(f)
 	s.AddPrecision(f)
 	s.Stages.Add(f)
-	s.Process.Add(f, "off")
+	s.Process.AddLog(f, "off")
 	return cmd
 }
 
@@ -74,20 +74,19 @@ func (s *session) run(ctx context.Context, in io.Reader, out, stderr io.Writer) 
 	if _, err := s.Stages.Limits(); err != nil {
 		return err
 	}
-	tel, stop, err := s.Process.Telemetry(ctx, cli.Service, stderr)
+	log, err := s.Process.Logger(stderr)
 	if err != nil {
 		return err
 	}
-	defer stop()
 	if s.prior, err = cli.OpenPrior(s.Spec.Prior); err != nil {
 		return err
 	}
-	rt, err := s.Open(tel.Logger)
+	rt, err := s.Open(log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	return s.serve(ctx, rt, tel.Logger, in, out)
+	return s.serve(ctx, rt, log, in, out)
 }
 
 // serve answers the requests with an open prior and runtime.
