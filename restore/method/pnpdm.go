@@ -21,7 +21,7 @@ import (
 //
 //	z = x + V·S/(S² + σ²/ρ²)·Uᵀ·(y − A·x) + V·(S²/σ² + 1/ρ²)^(−1/2)·Vᵀ·ε
 //
-// For others, chain_steps iterations of Langevin dynamics from z = x replace it, z = z − lr·(∇_z‖y − A(z)‖²/(2σ²) + (z − x)/ρ²) + √(2·lr)·ε.
+// With weights w of the pixels of y, z is the minimum of ‖w·(y − A(z)) + σ·ε‖²/σ² + ‖z − x − ρ·ε'‖²/ρ², by [SVD.Proximal]: perturbed so, a minimum is a draw. For others, chain_steps iterations of Langevin dynamics from z = x replace it, z = z − lr·(∇_z‖y − A(z)‖²/(2σ²) + (z − x)/ρ²) + √(2·lr)·ε.
 //
 // For small ρ the law of x is the posterior. For any ρ it is that of noise of the covariance σ²·I + ρ²·A·Aᵀ, if A is linear.
 //
@@ -110,9 +110,13 @@ func (pnpDM) Step(b *Builder, s Settings) Next {
 func (b *Builder) likelihood(x onnx.Value, s Settings) (z, norm onnx.Value) {
 	sigma := s.Number("noise_std")
 	if d, ok := b.decomposed(); ok {
-		change, norm := d.Proximal(x, b.Planned("ratio"))
-		noise := d.spread(b.DrawAt("likelihood", b.Index(0)), b.Planned("ratio"), sigma)
-		return b.Add(b.Add(x, change), noise), norm
+		noise, ratio := b.DrawAt("likelihood", b.Index(0)), b.Planned("ratio")
+		if b.run.Weighted {
+			unused := b.DrawAt("sde", b.Index(int(s.Number("sde_steps"))-1)) // the last level has no noise
+			return d.perturbed(x, noise, unused, sigma), b.Norm(b.Residual(x))
+		}
+		change, norm := d.Proximal(x, ratio)
+		return b.Add(b.Add(x, change), d.spread(noise, ratio, sigma)), norm
 	}
 	lr := s.Number("lr")
 	gamma := b.Reshape(b.Scalar(float32(lr/(2*sigma*sigma))), 1)
@@ -122,4 +126,15 @@ func (b *Builder) likelihood(x onnx.Value, s Settings) (z, norm onnx.Value) {
 		return []onnx.Value{b.Add(b.Add(state[0], change), b.Mul(noise, b.Scalar(float32(math.Sqrt(2*lr)))))}
 	})
 	return chain[0], b.Norm(b.Residual(x))
+}
+
+// perturbed draws z given x and a measurement with weights from noise in the shape of x and noise that covers y.
+func (s SVD) perturbed(x, noise, ofY onnx.Value, sigma float64) onnx.Value {
+	b := s.b
+	z := b.Add(x, b.Mul(noise, b.Planned("rho")))
+	r := b.Residual(z)
+	for axis := 1; axis < len(r.Dims); axis++ { // y is at most as large as the image
+		ofY = b.Slice(ofY, axis, 0, r.Dims[axis])
+	}
+	return b.Add(z, s.explain(b.Add(r, b.Mul(ofY, b.Scalar(float32(sigma)))), b.Planned("ratio")))
 }

@@ -59,27 +59,31 @@ func (b *Builder) Proximal(v, rho onnx.Value, noise float64, iterations int, lim
 // With weights w of the pixels of y, S² and r are S²·w and r·w where V is the identity. Else, the largest weight being m, this is the minimum for the entries that x must explain, were all weights m. An entry of less weight
 // is taken as (w/m)·y + (1 − w/m)·A(x) for the last x, which decreases the weighted term in each of [weightedRounds] (the EM algorithm for missing data, where w is 0).
 func (s SVD) Proximal(v, rho onnx.Value) (d, norm onnx.Value) {
-	b := s.b
-	r, values := b.Residual(v), s.Values(0)
-	norm = b.Norm(r)
+	r := s.b.Residual(v)
+	return s.explain(r, rho), s.b.Norm(r)
+}
+
+// explain is the step of [SVD.Proximal] for a residual, with the square roots of the weights.
+func (s SVD) explain(r, rho onnx.Value) onnx.Value {
+	b, values := s.b, s.Values(0)
 	if !b.run.Weighted {
-		return s.V(b.Mul(s.Ut(r), b.shrink(values, rho))), norm
+		return s.V(b.Mul(s.Ut(r), b.shrink(values, rho)))
 	}
 	if s.d.Diagonal() {
 		w := b.Mul(b.in.weights, b.in.weights)
-		return b.Div(b.Mul(s.Ut(b.Mul(r, b.in.weights)), values), b.Add(b.Mul(b.Mul(values, values), w), rho)), norm
+		return b.Div(b.Mul(s.Ut(b.Mul(r, b.in.weights)), values), b.Add(b.Mul(b.Mul(values, values), w), rho))
 	}
-	top := b.Apply("GlobalMaxPool", onnx.Float, []int{v.Dims[0], 1, 1, 1}, nil, b.in.weights)
+	top := b.Apply("GlobalMaxPool", onnx.Float, []int{r.Dims[0], 1, 1, 1}, nil, b.in.weights)
 	root := b.Div(b.in.weights, top)
 	factor, rest := b.shrink(values, b.Div(rho, b.Mul(top, top))), b.Minus(b.Scalar(1), b.Mul(root, root))
 	r = b.Div(b.Mul(r, root), top)
-	d = s.V(b.Mul(s.Ut(r), factor))
+	d := s.V(b.Mul(s.Ut(r), factor))
 	for range weightedRounds {
 		a := built(b.run.Operator.Apply(b.Graph, d, b.in.mask))
 		b.applied(d, a.Y)
 		d = s.V(b.Mul(s.Ut(b.Add(r, b.Mul(rest, a.Y))), factor))
 	}
-	return d, norm
+	return d
 }
 
 // weightedRounds is the number of repetitions for weights of the pixels of y.

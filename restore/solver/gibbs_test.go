@@ -21,7 +21,7 @@ func TestGibbsSamplesThePosterior(t *testing.T) {
 		n              = batches * posteriorChains
 		sigma, rho     = posteriorSigma * scale, 0.7 * posteriorSigma * scale
 	)
-	p := scaledPosterior(t, false, scale)
+	p := scaledPosterior(t, newOperator(t, operator.InpaintRandom, posteriorShape), false, scale)
 	settings := resolve(t, method.Request{Method: "pnpdm", Preset: "natural", Task: p.op.Task, Steps: 60})
 	settings = with(settings, "rho", 10*sigma, "rho_min", rho, "sde_steps", 60, "chain_steps", 1, "noise_std", math.Sqrt(sigma*sigma-rho*rho))
 	s := compile(t, onnxtest.Runtime(t), newRun(t, p.prior, p.op, settings), posteriorChains, Build{})
@@ -68,12 +68,61 @@ func TestGibbsSamplesThePosterior(t *testing.T) {
 	check("the probability of the intervals", covered, expected, math.Sqrt(expected*(1-expected)/(n*pixels)))
 }
 
+// TestGibbsWithWeights: the answers of pnpdm to a measurement whose pixels have weights w have the mean and the spread of the posterior for its draws, for noise of the
+// covariance σ²/w² + ρ²·A·Aᵀ, with and without pixels of their own.
+func TestGibbsWithWeights(t *testing.T) {
+	t.Parallel()
+	const scale, sigma, rho = 15, posteriorSigma * 15, 3 * posteriorSigma * 15
+	blur, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"size": 9 * 16, "std": 16}, posteriorShape) // in pixels of 256
+	must(t, err)
+	for _, op := range []*operator.Operator{newOperator(t, operator.Denoise, posteriorShape), blur, newOperator(t, operator.SuperResolution, posteriorShape)} {
+		p := scaledPosterior(t, op, false, scale)
+		p.weights = make([]float32, len(p.y))
+		a, weighted := columns(t, op, p.draw), make([][]float64, len(p.y)) // A, and W²·A/σ²
+		for i, row := range a {
+			p.weights[i] = [...]float32{0, 0.5, 0, 1, 0}[i%5]
+			weighted[i] = make([]float64, len(row))
+			for j, v := range row {
+				weighted[i][j] = v * float64(p.weights[i]*p.weights[i]) / (sigma * sigma)
+			}
+		}
+		// exp(−xᵀΛx/2 + xᵀb) of z with N(z; x, ρ²·I) is exp(−xᵀKΛx/2 + xᵀKb) of x, with K = (1 + ρ²·Λ)⁻¹.
+		lambda := product(transpose(a), weighted)
+		smooth := make([][]float64, len(lambda)) // 1 + ρ²·Λ
+		for i, row := range lambda {
+			smooth[i] = make([]float64, len(row))
+			for j, v := range row {
+				smooth[i][j] = rho * rho * v
+			}
+			smooth[i][i]++
+		}
+		for j, column := range transpose(lambda) {
+			for i, v := range solveLinear(smooth, column) {
+				p.precision[i][j] = v
+			}
+		}
+		for i := range p.precision {
+			p.precision[i][i] += 1 / (float64(0.03+0.02*float32(i%5)/4) * scale * scale)
+		}
+		p.mean = solveLinear(p.precision, solveLinear(smooth, apply(transpose(weighted), float64s(p.y))))
+
+		settings := resolve(t, method.Request{Method: "pnpdm", Preset: "natural", Task: op.Task, Steps: 60})
+		run := newRun(t, p.prior, op, with(settings, "rho", 10*sigma, "rho_min", rho, "sde_steps", 40, "chain_steps", 1, "noise_std", sigma))
+		run.Weighted = true
+		bias, spread := p.moments(t, run)
+		t.Logf("%s: bias %.3f, spread %.3f", op.Task, bias, spread)
+		if !(bias <= 0.1) || !(math.Abs(spread-1) <= 0.03) {
+			t.Errorf("%s: bias %.3f, spread %.3f of the posterior, want at most 0.1, and 1 ± 0.03", op.Task, bias, spread)
+		}
+	}
+}
+
 // TestFlowerSamplesThePosterior: with gamma 1 and a prior of a variance near 1, for which its ν² is that of x given x_t, the answers of flower have the mean and
 // nearly the variance of a known posterior.
 func TestFlowerSamplesThePosterior(t *testing.T) {
 	t.Parallel()
 	const scale = 5 // variances from 0.75 to 1.25
-	p := scaledPosterior(t, false, scale)
+	p := scaledPosterior(t, newOperator(t, operator.InpaintRandom, posteriorShape), false, scale)
 	settings := resolve(t, method.Request{Method: "flower", Preset: "natural", Task: p.op.Task, Steps: 200})
 	for gamma, want := range map[float64][2]float64{0: {0.2, 0.7}, 1: {0.9, 1.1}} {
 		bias, spread := p.moments(t, newRun(t, p.prior, p.op, with(settings, "noise_std", posteriorSigma*scale, "gamma", gamma)))

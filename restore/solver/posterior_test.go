@@ -18,6 +18,7 @@ type posterior struct {
 	prior     *prior.Prior
 	op        *operator.Operator
 	y, draw   []float32
+	weights   []float32 // nil: all 1
 	precision [][]float64
 	mean      []float64
 	// project returns the coordinates of an image in the prior's space.
@@ -30,13 +31,17 @@ const (
 )
 
 // newPosterior measures an image of the prior with random inpainting, which leaves a part of the image to the prior.
-func newPosterior(t *testing.T, latent bool) posterior { return scaledPosterior(t, latent, 1) }
+func newPosterior(t *testing.T, latent bool) posterior {
+	return scaledPosterior(t, newOperator(t, operator.InpaintRandom, posteriorShape), latent, 1)
+}
 
-// scaledPosterior is newPosterior with a factor of the image and of the noise: a schedule has no levels below 0.01.
-func scaledPosterior(t *testing.T, latent bool, scale float64) posterior {
+var posteriorShape = operator.Shape{Channels: 1, Height: 16, Width: 16}
+
+// scaledPosterior is newPosterior of an operator, with a factor of the image and of the noise: a schedule has no levels below 0.01.
+func scaledPosterior(t *testing.T, op *operator.Operator, latent bool, scale float64) posterior {
 	t.Helper()
-	shape := operator.Shape{Channels: 1, Height: 16, Width: 16}
-	p := posterior{op: newOperator(t, operator.InpaintRandom, shape)}
+	shape := op.Image
+	p := posterior{op: op}
 	variance := make([]float32, shape.Size())
 	if latent {
 		variance = variance[:shape.Size()/4]
@@ -100,7 +105,7 @@ func (p posterior) moments(t *testing.T, run *method.Run) (bias, spread float64)
 	s := compile(t, onnxtest.Runtime(t), run, posteriorChains, Build{})
 	probs := make([]Problem, posteriorChains)
 	for i := range probs {
-		probs[i] = Problem{Y: p.y, Draw: p.draw, Key: noise.Key{uint32(i), 5}}
+		probs[i] = Problem{Y: p.y, Draw: p.draw, Weights: p.weights, Key: noise.Key{uint32(i), 5}}
 	}
 	got := solve(t, s, probs)
 	mean := make([]float64, len(p.mean))

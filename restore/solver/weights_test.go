@@ -25,7 +25,7 @@ func TestWeights(t *testing.T) {
 	problem := problems(t, gaussian, 1, 0.05)[0]
 	weights := make([]float32, small.Height*small.Width)
 	for i := range weights {
-		weights[i] = [...]float32{1, 0.8, 1, 0, 0.9}[i*i%5]
+		weights[i] = [...]float32{1, 0.8, 1, 0, 0.9}[i%5]
 		if weights[i] == 0 {
 			for c := range small.Channels {
 				problem.Y[c*len(weights)+i] = 0.5
