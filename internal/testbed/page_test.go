@@ -213,7 +213,7 @@ func hostile(b *browser, c *Cluster) {
 	must(b.t, os.Mkdir(images, 0o755))
 	must(b.t, os.WriteFile(filepath.Join(images, hostileName+".png"), photograph, 0o644))
 	file := filepath.Join(dir, "hostile.yaml")
-	must(b.t, os.WriteFile(file, fmt.Appendf(nil, "name: %q\ndataset: {path: %q, size: 64, fit: resize}\ntasks: [denoise]\nsteps: 10\nmethods: [ddiff, ddiff_hqs]\n", hostileName, images), 0o644))
+	must(b.t, os.WriteFile(file, fmt.Appendf(nil, "name: %q\ndataset: {path: %q, size: 64, fit: resize}\ntasks: [denoise]\nsteps: 10\nkeep_states: every 4\nmethods: [ddiff, ddiff_hqs]\n", hostileName, images), 0o644))
 	out, err := c.Output(b.ctx, "submit", file)
 	must(b.t, err)
 	id := strings.TrimSpace(out)
@@ -240,6 +240,10 @@ func hostile(b *browser, c *Cluster) {
 	b.step("open its image", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"),
 		until(fmt.Sprintf(`document.querySelector("#item-title").innerText.includes(%q)`, hostileName)))
 	clean("an item")
+	b.step("see its states", script(`document.querySelector(".states").scrollIntoView()`), has("after the steps every 4"), until(`document.querySelector(".states img").naturalWidth === 3 * 64`))
+	b.audit("states")
+	b.step("read its states", script(`fetch(document.querySelector(".states img").src.replace(".png", ".npy")).then((a) => a.text()).then((npy) => { document.body.dataset.npy = npy.slice(0, 128) })`),
+		until(`document.body.dataset.npy?.includes("(3, 3, 64, 64)")`))
 	b.step("open its report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(inReport(`document.documentElement.dataset.ready === "1" && document.body.innerText.includes(`+strconv.Quote(hostileName)+`)`)))
 	clean("the report")
 	b.step("see its name in the list", b.open("#/campaigns"), has(hostileName), until(`document.querySelectorAll(".campaigns tbody tr").length === 3`))

@@ -44,6 +44,16 @@ function Attempts({ path }) {
   ));
 }
 
+// States shows the contact sheet of an item of a campaign with keep_states.
+function States({ path, after }) {
+  return (
+    <figure class="states">
+      <figcaption><strong>x_t</strong> after the steps {after}</figcaption>
+      <img src={address(`${path}/files/states.png`)} alt={`x_t after the steps ${after}, row by row`} />
+    </figure>
+  );
+}
+
 export function Item({ id, item, listed, may, done }) {
   const dialog = useRef(null);
   const path = `campaigns/${name(id)}/items/${name(item)}`;
@@ -86,6 +96,7 @@ export function Item({ id, item, listed, may, done }) {
           {it.state === "done" && <Viewer id={id} item={it} />}
           <Figures metrics={it.metrics} seconds={it.seconds} />
           {it.state === "done" && <Curves path={path} />}
+          {value.files?.some((f) => f.name === "states.png") && <States path={path} after={value.settings.keep_states.replaceAll(",", ", ")} />}
           {it.state === "pending" && <Running item={it.id} />}
           <details><summary>Settings</summary><Settings values={value.settings ?? {}} /></details>
           <details><summary>Attempts and log</summary><Attempts path={path} /></details>
