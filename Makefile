@@ -211,7 +211,7 @@ vulnerabilities: ## Search the code for calls with known vulnerabilities (needs 
 	done
 
 .PHONY: release
-release: ## Build archives for linux/amd64 and arm64 from a tag, with SBOM, licences and provenance, in bin/release (VERSION=1.2.3-rc1 without a tag; SIGN=COMMAND)
+release: ## Build archives and wheels for linux/amd64 and arm64 from a tag, with SBOM, licences and provenance, in bin/release (VERSION=1.2.3-rc1 without a tag; SIGN=COMMAND)
 	@scripts/packages.sh release
 	@scripts/release.sh "$(VERSION)"
 
@@ -253,8 +253,7 @@ prior-report: build runtime ## Compare the bundled prior with BM3D, and others (
 .PHONY: wheel
 wheel: build-packages ## Build the Python package with the program inside, in bin/wheel (ARCH=arm64: for Linux on another processor, with its cross-compiler)
 	@rm -rf bin/wheel && CGO_ENABLED=1 GOARCH=$(ARCH) $(if $(ARCH),CC=$(subst amd64,x86_64,$(subst arm64,aarch64,$(ARCH)))-linux-gnu-gcc) go build -ldflags='-s -w -buildid=' -o bin/wheel/ddiff ./cmd/ddiff
-	@$(PYTHON) -m venv bin/wheel/build
-	@bin/wheel/build/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir bin/wheel ./python
+	@PYTHON=$(PYTHON) scripts/wheel.sh bin/wheel/ddiff bin/wheel
 
 .PHONY: python-test
 python-test: test-packages wheel ## Install the wheel in a fresh virtual environment, run its tests and notebooks (needs PyPI)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the archives of a release for linux/amd64 and arm64, with licences and SBOM. Run it through `make release`.
+# Builds the archives of a release for linux/amd64 and arm64, with licences and SBOM, and the wheels. Run it through `make release`.
 #
 #   release.sh [VERSION [DIR]]      write them to DIR (bin/release); VERSION names a commit without a tag
 #   release.sh --check [VERSION]    only check the checkout, and print the version
@@ -67,6 +67,11 @@ stated=$("$runner" version --json) want="\"tag\":\"$tag\",\"commit\":\"$commit\"
 [[ -z $tag ]] || want="\"version\":\"$version\",$want"
 [[ $stated == *"$want"* ]] || refuse "the program states $stated, want $want; correct release in internal/cli/version.go"
 
+# Python's versions have no other texts after a hyphen.
+wheel=$version
+[[ $wheel =~ -(a|alpha|b|beta|rc)[0-9]+$ ]] || wheel=${wheel/-/+}
+sed -i "s/^version = .*/version = \"$wheel\"/" "$source/python/pyproject.toml"
+
 mkdir -p "$out"
 rm -f "$out"/ddiff-* "$out"/SHA256SUMS*
 for arch in amd64 arm64; do
@@ -84,6 +89,7 @@ for arch in amd64 arm64; do
 	cp "$source"/{LICENSE,README.md,CHANGELOG.md} "$documentation"
 	(cd "$source" && "$work/parts" documents -arch $arch -program "$tree/bin/ddiff" -runner "$runner" -cpu "$tree/lib/ddiff" "$documentation")
 	cp "$documentation/ddiff.cdx.json" "$out/$stem.cdx.json"
+	"$source/scripts/wheel.sh" "$tree/bin/ddiff" "$out"
 	links=$(find "$tree" ! -type f ! -type d)
 	[[ -z $links ]] || {
 		echo "release: $links is neither a file nor a folder" >&2
@@ -94,7 +100,7 @@ for arch in amd64 arm64; do
 done
 cd "$out"
 # An in-toto statement with the provenance of SLSA 1.0.
-sha256sum "ddiff-$version"-linux-* | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \
+sha256sum "ddiff-$version"-linux-* ddiff-*.whl | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \
 	--arg builder "${BUILDER:-urn:ddiff:local}" '{
 	_type: "https://in-toto.io/Statement/v1",
 	subject: [rtrimstr("\n") | split("\n")[] | split("  ") | {name: .[1], digest: {sha256: .[0]}}],
@@ -107,8 +113,8 @@ sha256sum "ddiff-$version"-linux-* | jq --raw-input --slurp --arg source "${SOUR
 		runDetails: {builder: {id: $builder}}
 	}
 }' >"ddiff-$version.provenance.json"
-sha256sum "ddiff-$version"* >SHA256SUMS
+sha256sum ddiff-* >SHA256SUMS
 if [[ ${SIGN:-} ]]; then
 	$SIGN SHA256SUMS >&2
 fi
-echo "version=$version commit=${commit:0:12} archives=2 dir=$out"
+echo "version=$version commit=${commit:0:12} archives=2 wheels=2 dir=$out"
