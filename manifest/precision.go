@@ -66,11 +66,10 @@ func (c *checker) float32() {
 	if len(s.Float32) > 0 && s.Precision == "" {
 		c.add("float32", errors.New("needs the field precision, which other tasks have"))
 	}
-	valid := c.builtIn()
 	for i, name := range s.Float32 {
 		field := fmt.Sprintf("float32[%d]", i)
-		if !slices.Contains(valid, name) && !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {
-			c.add(field, Unknown("task", name, valid))
+		if !c.isBuiltIn(name) && !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {
+			c.add(field, Unknown("task", name, c.builtIn()))
 		} else if slices.Contains(s.Float32[:i], name) {
 			c.add(field, fmt.Errorf("task %q is repeated; remove one", name))
 		}

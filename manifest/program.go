@@ -32,6 +32,12 @@ func (p Program) task(name string) (d operator.Definition, known bool) {
 	return d, d.Name != ""
 }
 
+// isBuiltIn reports whether a task is known and no operator file.
+func (p Program) isBuiltIn(name string) bool {
+	d, known := p.task(name)
+	return known && d.Own == nil
+}
+
 // builtIn returns the names of the tasks that are no operator files, sorted.
 func (p Program) builtIn() (names []string) {
 	for _, d := range p.Operators.Tasks() {

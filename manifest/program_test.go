@@ -15,12 +15,12 @@ type declared struct {
 func (d declared) Info() method.Info { return d.info }
 
 // testMethod declares a method with parameters, and rows of presets.
-func testMethod(name string, parameters parameter.List, presets ...string) declared {
-	i := method.Info{Name: name, Parameters: parameters}
+func testMethod(name string, parameters parameter.List, presets ...string) method.Named {
+	i := method.Info{Parameters: parameters}
 	for _, p := range presets {
 		i.Rows = append(i.Rows, method.Row{Preset: p, Task: method.OtherTasks})
 	}
-	return declared{info: i}
+	return method.Named{Name: name, Method: declared{info: i}}
 }
 
 // testProgram has tasks, the method ddiff without parameters, and the preset natural.

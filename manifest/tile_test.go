@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/restore/item"
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
@@ -113,8 +114,7 @@ func key(t *testing.T, of func() ([32]byte, error)) [32]byte {
 // TestUntiledMethods: a campaign whose images may have several tiles refuses a method that cannot restore them.
 func TestUntiledMethods(t *testing.T) {
 	t.Parallel()
-	dps := testMethod("dps", nil)
-	dps.info.Undivided = "differentiates the network"
+	dps := method.Named{Name: "dps", Method: declared{info: method.Info{Undivided: "differentiates the network"}}}
 	v := testProgram(operator.Definition{Name: "hdr"})
 	v.Methods, v.Prior = append(v.Methods, dps), &prior.Card{MultipleOf: 8}
 	for lines, refused := range map[string]bool{

@@ -124,13 +124,17 @@ func checkNotify(address string) error {
 func (c *checker) names() {
 	s, before := c.spec, len(c.problems)
 	c.tasks()
-	seen, methods := map[string]bool{}, c.Methods.Names()
+	seen := map[string]bool{}
 	for i, m := range s.Methods {
 		field := fmt.Sprintf("methods[%d]", i)
-		if c.name(field, "method", m, methods) && seen[m] {
+		info, known := c.method(m)
+		switch {
+		case !known:
+			c.add(field, Unknown("method", m, c.Methods.Names()))
+		case seen[m]:
 			c.add(field, fmt.Errorf("method %q is repeated; remove one", m))
 		}
-		if info, known := c.method(m); known && c.Prior != nil {
+		if known && c.Prior != nil {
 			c.add(field, info.Suits(c.Prior))
 		}
 		seen[m] = true
@@ -139,7 +143,9 @@ func (c *checker) names() {
 	c.photonsOf()
 	c.solver("solver", s.Solver, s.Methods)
 	c.steps("steps", s.Steps, s.Methods)
-	c.name("preset", "preset", s.Preset, c.Methods.Presets())
+	if !c.Methods.HasPreset(s.Preset) {
+		c.add("preset", Unknown("preset", s.Preset, c.Methods.Presets()))
+	}
 	if c.Idle != nil && len(c.problems) == before {
 		c.idle()
 	}
@@ -181,14 +187,18 @@ func (c *checker) name(field, kind, name string, valid []string) bool {
 }
 
 func (c *checker) tasks() {
-	s, builtIn, seen := c.spec, c.builtIn(), map[string]bool{}
+	s, seen := c.spec, map[string]bool{}
 	for i, t := range s.Tasks {
 		field := taskField(i)
 		if t.Name == "" {
 			c.add(field, errors.New("has no name; name a task"))
 			continue
 		}
-		if t.Operator != "" && !c.operator(field, t, builtIn) || t.Operator == "" && !c.name(field, "task", t.Name, builtIn) {
+		if t.Operator != "" && !c.operator(field, t) {
+			continue
+		}
+		if t.Operator == "" && !c.isBuiltIn(t.Name) {
+			c.add(field, Unknown("task", t.Name, c.builtIn()))
 			continue
 		}
 		if t.Operator == "" || c.Files[t.Operator] != nil {

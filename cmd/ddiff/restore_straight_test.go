@@ -86,8 +86,8 @@ func TestRestoreCounts(t *testing.T) {
 	syncs := strings.Count(string(readIf(t, trace)), "sync(")
 	t.Logf("functions=%d packages=%d syncs=%d", functions, len(packages), syncs)
 	// A little more than today.
-	if functions == 0 || functions > 1092 || len(packages) > 40 || syncs > 0 {
-		t.Errorf("functions=%d packages=%d syncs=%d, want at most 1092, 40 and 0", functions, len(packages), syncs)
+	if functions == 0 || functions > 1031 || len(packages) > 40 || syncs > 0 {
+		t.Errorf("functions=%d packages=%d syncs=%d, want at most 1031, 40 and 0", functions, len(packages), syncs)
 	}
 }
 

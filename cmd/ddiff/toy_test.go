@@ -33,7 +33,7 @@ func TestCampaignOfToys(t *testing.T) {
 	t.Setenv(install.EnvVar, lib.Path)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	c := shard.Catalogue{
-		Methods:   append(method.Builtin(), toyMethod{}),
+		Methods:   append(method.Builtin(), method.Named{Name: "toy_method", Method: toyMethod{}}),
 		Operators: append(operator.Builtin(), toyOperator()),
 	}
 	run := func(args ...string) (stdout string, err error) {
@@ -139,13 +139,12 @@ func TestCommandsWithoutDDiff(t *testing.T) {
 	for want, args := range map[string][]string{
 		"PRESET  TASK                   STEPS  RATE\n": {"tasks"},
 		"toys    hdr                    8      0.7\n":  {"tasks"},
-		"solver settings: toys (default":               {"run", "--help"},
 		`"toys": {
         "method": "toy_method",
         "steps": 8,`: {"tasks", "--json"},
 	} {
 		var out bytes.Buffer
-		root := newRootCommand(&out, shard.Catalogue{Methods: method.Set{presetToy{}}})
+		root := newRootCommand(&out, shard.Catalogue{Methods: method.Set{{Name: "toy_method", Method: presetToy{}}}})
 		root.SetArgs(args)
 		root.SetOut(&out)
 		if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), want) {
@@ -159,7 +158,7 @@ type toyMethod struct{}
 
 func (toyMethod) Info() method.Info {
 	return method.Info{
-		Name: "toy_method", About: "deterministic reverse steps", Citation: "none", Steps: 6,
+		About: "deterministic reverse steps", Citation: "none", Steps: 6,
 		Parameters: parameter.List{{Name: "rate", Default: 0.2, Max: 1, Open: true, Doc: "step size of the data term"}},
 		State:      []method.Tensor{{Name: "image", Noise: true}},
 		Curves:     []method.Curve{{Name: "toy_norm", About: "‖y − A(z)‖"}},

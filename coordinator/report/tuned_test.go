@@ -67,7 +67,8 @@ func foldOf(tuned, tested string, r tune.RecordRace) tune.RecordFold {
 // tuning, by two folds, and by a preset.
 func TestTablesSayWhatWasTunedOnTheirImages(t *testing.T) {
 	t.Parallel()
-	methods := method.Set{chosenOn{method.DDiff()}}
+	ddiff := method.Builtin()[0]
+	methods := method.Set{{Name: ddiff.Name, Method: chosenOn{ddiff}}}
 	const preset = "Values of a preset were chosen with images of the same row"
 	for name, tt := range map[string]struct {
 		folds         []tune.RecordFold

@@ -89,7 +89,7 @@ func addRecipe(t *testing.T, dir, name string) []string {
 	page := read(t, name)
 	blocks := regexp.MustCompile("(?ms)^```go\n(.*?\n)```").FindAllStringSubmatch(page, -1)
 	file := regexp.MustCompile("complete file `([\\w/]+\\.go)`").FindStringSubmatch(page)
-	line := regexp.MustCompile("After the line `(\\w+\\(\\),)` in `Builtin`").FindStringSubmatch(page)
+	line := regexp.MustCompile("After the line `([^`]+,)` in `([Bb]uiltin)`").FindStringSubmatch(page)
 	command := regexp.MustCompile(`(?m)^bin/ddiff (run .*)$`).FindStringSubmatch(page)
 	if len(blocks) != 1 || file == nil || line == nil || command == nil {
 		t.Fatalf("%s: %d blocks of Go, file %v, line %v, command %v; want one of each", name, len(blocks), file, line, command)
@@ -103,9 +103,9 @@ func addRecipe(t *testing.T, dir, name string) []string {
 	}
 	registry := path.Join(path.Dir(file[1]), "set.go")
 	set := read(t, registry)
-	changed := regexp.MustCompile(`(?s)(func Builtin\(\) Set \{.*?)(\n\t?\t?[)}])`).ReplaceAllString(set, "$1\n\t\t"+line[1]+"$2")
+	changed := regexp.MustCompile(`(?s)(func `+line[2]+`\(\) \S+ \{.*?)(\n\t?\t?[)}])`).ReplaceAllString(set, "$1\n\t\t"+line[1]+"$2")
 	if changed == set {
-		t.Fatalf("%s has no list Builtin", registry)
+		t.Fatalf("%s has no list %s", registry, line[2])
 	}
 	write(t, dir, file[1], code)
 	write(t, dir, registry, changed)

@@ -20,11 +20,11 @@ func TestAdmits(t *testing.T) {
 			Values: map[string]parameter.Value{"mode": parameter.Word(mode), "gamma0": parameter.Number(8)},
 		}, 1000)
 		must(t, err)
-		err = method.LatentDDiff().Info().Admits(s, card)
+		err = named(t, "latent_ddiff").Info().Admits(s, card)
 		if errors.Is(err, method.ErrSetting) != refused || refused && !strings.Contains(err.Error(), "ldm") {
 			t.Errorf("%s: %v", mode, err)
 		}
-		if err := method.LatentDDiff().Info().Admits(s, &prior.Card{Latent: &prior.Latent{}}); err != nil {
+		if err := named(t, "latent_ddiff").Info().Admits(s, &prior.Card{Latent: &prior.Latent{}}); err != nil {
 			t.Errorf("%s with a gradient: %v", mode, err)
 		}
 	}

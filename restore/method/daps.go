@@ -27,8 +27,6 @@ import (
 // variance of the measurement noise for τ²/2. Its ODE ends at ode_end, not at 0. Its networks take real times; here the network is
 // evaluated at the time of the nearest level, and the levels themselves are exact. Its chain of Metropolis-Hastings, for operators
 // without a gradient, is left out: here all operators have one.
-func DAPS() Method { return daps{} }
-
 type daps struct{}
 
 // The values of the parameter chain.
@@ -39,7 +37,7 @@ const (
 
 func (daps) Info() Info {
 	return Info{
-		Name: "daps", About: "decoupled annealing posterior sampling", Citation: dapsCitation, Samples: true,
+		About: "decoupled annealing posterior sampling", Citation: dapsCitation, Samples: true,
 		PerStep: "ode_steps",
 		Parameters: parameter.List{
 			{Name: "sigma_max", Max: largest, Open: true, Default: 100, Doc: "noise level of the first step"},

@@ -25,13 +25,11 @@ import (
 // 1, and at t_k = 1 DDIM starts one time later than the noise. lr is for 256×256 images and scales with the number of pixels, with
 // which the mean falls. Where DDIM has fewer times than evaluations, its first time repeats, which changes nothing. Steps whose
 // times would be equal move up to different times.
-func DCDP() Method { return dcdp{} }
-
 type dcdp struct{}
 
 func (dcdp) Info() Info {
 	return Info{
-		Name: "dcdp", About: "data consistency by gradient descent in turn with diffusion purification",
+		About: "data consistency by gradient descent in turn with diffusion purification",
 		Citation: "X. Li, S. M. Kwon, S. Liang, I. R. Alkhouri, S. Ravishankar, Q. Qu: Decoupled Data Consistency with Diffusion Purification for " +
 			"Image Restoration, arXiv:2403.06054, 2024",
 		Undivided: "evaluates the network in a loop",

@@ -25,28 +25,11 @@ import (
 // and the answer is x_s after the last step, where ᾱ_s = 1: x + u, or x with the parameter answer. With the answer x_t the last step
 // changes nothing. The gradient is per image over the observed entries. The released code of the authors (SoniaMinseoKim/ddiff-cvpr at ae3ce1f,
 // ddiff_sample.py) has the unit gradient and the answer x_t, and so have the presets ffhq and imagenet. See docs/methods/ddiff.md.
-func DDiff() Method {
-	return ddiff{name: "ddiff", about: "Dual Ascent Diffusion", dual: true, noisy: true, exact: true}
-}
-
-// DDiffHQS is DDiff without the dual variable.
-func DDiffHQS() Method {
-	return ddiff{name: "ddiff_hqs", about: "DDiff with the paper's step, without the dual variable", noisy: true}
-}
-
-// DiffPnPADMM is DDiff without the reverse diffusion step: x_s = x, and the prior is evaluated at x + u.
-func DiffPnPADMM() Method {
-	return ddiff{name: "diff_pnp_admm", about: "DDiff with the paper's step, without noise", dual: true}
-}
-
-// DiffPnPHQS is DDiff without the dual variable and the reverse diffusion step.
-func DiffPnPHQS() Method {
-	return ddiff{name: "diff_pnp_hqs", about: "DDiff with the paper's step, without noise and dual variable"}
-}
-
-// ddiff is DDiff or one of its ablations (the paper's appendix "Method Variants"), which have the paper's step.
+//
+// The ablations (the paper's appendix "Method Variants") have the paper's step: ddiff_hqs has no dual variable, diff_pnp_admm no reverse diffusion step (x_s = x, and the
+// prior is evaluated at x + u), diff_pnp_hqs neither.
 type ddiff struct {
-	name, about string
+	about string
 	// dual: the method has the dual variable u.
 	dual bool
 	// noisy: the method takes the reverse diffusion step with its noise.
@@ -131,7 +114,7 @@ func only(choice string, list parameter.List) parameter.List {
 
 func (m ddiff) Info() Info {
 	i := Info{
-		Name: m.name, About: m.about, Citation: ddiffCitation,
+		About: m.about, Citation: ddiffCitation,
 		Parameters: m.parameters(),
 		NoiseStd:   "noise_std",
 		Steps:      100, Rows: presetRows("ddiff"),

@@ -16,18 +16,16 @@ import (
 //	x_s = √ᾱ_s·x̂ + √(1−ᾱ_s)·(η·ε + √(1−η²)·ε_θ)
 //
 // and the answer is x̂ of the last step. This is the step for noise_std 0. For measurements with noise σ_y, DDNM+ weighs both terms in the spectral
-// space of A, so that x_s has the noise of its level. In the authors' code this is the step of [DDRM] with η_b = 1, and the answer is z of the last step;
+// space of A, so that x_s has the noise of its level. In the authors' code this is the step of [ddrm] with η_b = 1, and the answer is z of the last step;
 // the start differs. The times are those of DDRM.
 //
 // The code can travel back in time, and has a variant with one weight for all coefficients; both are left out. It sets singular
 // values with a factor below 0.03 along an axis to zero, and treats them as unmeasured; the parameter zero has this limit.
-func DDNM() Method { return ddnm{} }
-
 type ddnm struct{}
 
 func (ddnm) Info() Info {
 	return Info{
-		Name: "ddnm", About: "diffusion in the null space of a linear operator",
+		About:    "diffusion in the null space of a linear operator",
 		Citation: "Y. Wang, J. Yu, J. Zhang: Zero-Shot Image Restoration Using Denoising Diffusion Null-Space Model, ICLR 2023",
 		Parameters: parameter.List{
 			{Name: "eta", Max: 1, Default: 0.85, Doc: "share η of new noise in the noise of a step: 0 deterministic, 1 all new"},

@@ -30,13 +30,11 @@ import (
 // factor below 0.03 along an axis to zero, but treats them as measured; the parameter zero has this limit. The
 // code's kernels are cut and its borders black; here the operator is the task's, decomposed exactly. The noise is drawn in pixels,
 // so that the answer depends on A only and not on the choice of its singular vectors.
-func DDRM() Method { return ddrm{} }
-
 type ddrm struct{}
 
 func (ddrm) Info() Info {
 	return Info{
-		Name: "ddrm", About: "diffusion in the spectral space of a linear operator",
+		About:    "diffusion in the spectral space of a linear operator",
 		Citation: "B. Kawar, M. Elad, S. Ermon, J. Song: Denoising Diffusion Restoration Models, NeurIPS 2022",
 		Parameters: slices.Concat(parameter.List{
 			{Name: "eta", Max: 1, Default: 0.85, Doc: "share η of new noise in coefficients that are unmeasured or less noisy than y"},

@@ -38,8 +38,6 @@ import (
 // T−1 − ⌊T·√(i/(S−1))⌋, quadratic, and 0 in the end. The paper starts from noise, and ends with x at ᾱ_s = 1: the code evaluates
 // the network at the last time, but returns x_t, whose noise has the level of time 0. The code's blur is circular, so that it
 // divides in Fourier space also for motion blur; with the reflected border of this program motion blur has no closed form. The code does not bound the gradient step.
-func DiffPIR() Method { return diffPIR{} }
-
 type diffPIR struct{}
 
 // dataAnalytic is the exact solution of the data term, in place of a step along its gradient.
@@ -53,7 +51,7 @@ const (
 
 func (diffPIR) Info() Info {
 	return Info{
-		Name: "diffpir", About: "plug-and-play restoration by half-quadratic splitting and a diffusion model",
+		About: "plug-and-play restoration by half-quadratic splitting and a diffusion model",
 		Citation: "Y. Zhu, K. Zhang, J. Liang, J. Cao, B. Wen, R. Timofte, L. Van Gool: Denoising Diffusion Models for " +
 			"Plug-and-Play Image Restoration, CVPR 2023 Workshops",
 		Parameters: slices.Concat(parameter.List{

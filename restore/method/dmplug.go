@@ -20,13 +20,11 @@ import (
 // for k = K−1 … 0: the first one is not T−1. The code reports the iterate that is nearest to the true image, and the paper stops by the
 // variance of the iterates; a method must not see the true image, and this one stops after its steps only. Too many of them fit
 // the noise of the measurement.
-func DMPlug() Method { return dmplug{} }
-
 type dmplug struct{}
 
 func (dmplug) Info() Info {
 	return Info{
-		Name: "dmplug", About: "optimisation of the seed of a few deterministic diffusion steps",
+		About: "optimisation of the seed of a few deterministic diffusion steps",
 		Citation: "H. Wang, X. Zhang, T. Li, Y. Wan, T. Chen, J. Sun: DMPlug: A Plug-in Method for Solving Inverse Problems with " +
 			"Diffusion Models, NeurIPS 2024",
 		Undivided: needsGradient,

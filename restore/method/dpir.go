@@ -10,7 +10,7 @@ import (
 	"ddiff/restore/prior"
 )
 
-// DPIR is plug-and-play restoration by half-quadratic splitting with a denoiser: the exact data step of [DDiff] without a dual variable. From an image
+// DPIR is plug-and-play restoration by half-quadratic splitting with a denoiser: the exact data step of [ddiff] without a dual variable. From an image
 // x made from y, see [lateStart], each step at time t is
 //
 //	z = the prior's clean image of √ᾱ_t·x, clipped to [−1, 1]
@@ -19,13 +19,11 @@ import (
 // and the answer is x. No random draw enters. The publication's denoiser was trained for this; here the prior of a diffusion model stands in for it, at
 // the noise levels of its schedule, at times of equal distances. The publication's levels are a logarithmic sequence that ends at the measurement's
 // noise, its λ is 0.92 in the terms used here, and super-resolution begins with a bicubic enlargement, here with A⁺·y.
-func DPIR() Method { return dpir{} }
-
 type dpir struct{}
 
 func (dpir) Info() Info {
 	return Info{
-		Name: "dpir", About: "plug-and-play restoration by half-quadratic splitting and a denoiser",
+		About: "plug-and-play restoration by half-quadratic splitting and a denoiser",
 		Citation: "K. Zhang, Y. Li, W. Zuo, L. Zhang, L. Van Gool, R. Timofte: Plug-and-Play Image Restoration with Deep Denoiser Prior, " +
 			"IEEE TPAMI 44(10), 2022",
 		Parameters: slices.Concat(minimum(), lateStart(), recovery(), parameter.List{assumedNoise(), Mirror()}),

@@ -23,8 +23,6 @@ import (
 //
 // AdamDPS, the parameter guidance, replaces ζ times the gradient g by rate/√(ᾱ_t/ᾱ_s) times the quotient of its moments over the steps, those of Adam:
 // m̂/(√q̂ + 1e−8), with the averages m̂ of g and q̂ of g² for β₁ and β₂. g is then that of z before its clip, as in the code of its authors.
-func DPS() Method { return dps{} }
-
 type dps struct{}
 
 // The values of the parameter guidance.
@@ -42,7 +40,7 @@ const (
 func (dps) Info() Info {
 	withAdam := []string{"guidance=" + guidanceAdam}
 	return Info{
-		Name: "dps", About: "diffusion posterior sampling, with the gradient through the network",
+		About: "diffusion posterior sampling, with the gradient through the network",
 		Citation: "H. Chung, J. Kim, M. T. Mccann, M. L. Klasky, J. C. Ye: Diffusion Posterior Sampling for General Noisy Inverse " +
 			"Problems, ICLR 2023; guidance adam: C. Belardi, J. Lovelace, K. Q. Weinberger, C. P. Gomes: Adaptive Moments Are Surprisingly " +
 			"Effective for Plug-and-Play Diffusion Sampling, ICLR 2026",

@@ -9,7 +9,7 @@ import (
 	"ddiff/restore/prior"
 )
 
-// The exact data step of [DDiff] takes the minimum where the paper's takes one step along the gradient. From an image x_y made from y, see [lateStart],
+// The exact data step of [ddiff] takes the minimum where the paper's takes one step along the gradient. From an image x_y made from y, see [lateStart],
 // and u = 0, each step from time t to the next s is
 //
 //	z   = the prior's clean image of √ᾱ_t·(x + u), clipped to [−1, 1]

@@ -8,7 +8,7 @@ import (
 )
 
 // FastDIPS is FAST-DIPS: at each noise level of an annealing, ADMM pulls the prior's clean image to a small ball around the measurement. Its state is
-// x = x₀ + σ_i·ε at the levels σ₀ > σ₁ > … of [DAPS], with x = σ₀·ε at the start. With the clean image z of x, not clipped, step i begins with
+// x = x₀ + σ_i·ε at the levels σ₀ > σ₁ > … of [daps], with x = σ₀·ε at the start. With the clean image z of x, not clipped, step i begins with
 // w = z, v = A(z), u = 0, and repeats admm_steps times
 //
 //	w = w − α·g, descent_steps times, down the gradient g of F(w) = ‖w − z‖²/(2σ_i²) + ρ/2·‖A(w) − v + u‖²
@@ -19,13 +19,11 @@ import (
 // step 0.001·g; it is at most 1, and halved up to eight times while F rises. The difference is that of the code for pixels; F of a linear A does not rise.
 //
 // The code's networks take real times; here the network is evaluated at the time of the nearest level, and the levels themselves are exact.
-func FastDIPS() Method { return fastDIPS{} }
-
 type fastDIPS struct{}
 
 func (fastDIPS) Info() Info {
 	return Info{
-		Name: "fast_dips", About: "annealing with ADMM towards a ball around the measurement at each noise level",
+		About: "annealing with ADMM towards a ball around the measurement at each noise level",
 		Citation: "M. Kim, S. Shin, H. Lim: FAST-DIPS: Adjoint-Free Analytic Steps and Hard-Constrained Likelihood Correction for " +
 			"Diffusion-Prior Inverse Problems, ICLR 2026",
 		Parameters: parameter.List{

@@ -23,13 +23,11 @@ import (
 // exact here for an operator with a decomposition; others have no draw. Several runs, which the code can average, are the campaign's. The
 // code's networks take real times; here the network is evaluated at the time of the nearest noise level, and the levels themselves are exact. The
 // paper has linear operators; for others the minimum is a step of Gauss and Newton.
-func Flower() Method { return flower{} }
-
 type flower struct{}
 
 func (flower) Info() Info {
 	return Info{
-		Name: "flower", About: "flow whose destination is refined with the measurement, by the weight of a Gaussian posterior",
+		About:    "flow whose destination is refined with the measurement, by the weight of a Gaussian posterior",
 		Citation: "M. Pourya, B. El Rawas, M. Unser: Flower: A Flow-Matching Solver for Inverse Problems, ICLR 2026",
 		Parameters: parameter.List{
 			{Name: "noise_std", Min: 0.0001, Max: 1, Default: 0.05, Unit: "units of y",

@@ -85,7 +85,7 @@ func TestDDiffNoise(t *testing.T) {
 	} {
 		s := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: operator.HDR, Steps: steps,
 			Values: map[string]parameter.Value{"sigma_rule": parameter.Word(rule), "t0": parameter.Number(300)}})
-		plan, err := method.DDiff().Plan(s, schedule, operator.Shape{Channels: 3, Height: 256, Width: 256})
+		plan, err := named(t, "ddiff").Plan(s, schedule, operator.Shape{Channels: 3, Height: 256, Width: 256})
 		must(t, err)
 		levels, err := method.Levels(schedule, steps)
 		must(t, err)

@@ -21,13 +21,11 @@ import (
 //	and adds noise: z = w + σ_{i+1}·ε, with σ = 0 after the last step.
 //
 // The answer is D(z).
-func LatentDAPS() Method { return latentDAPS{} }
-
 type latentDAPS struct{}
 
 func (latentDAPS) Info() Info {
 	return Info{
-		Name: "latent_daps", About: "decoupled annealing posterior sampling with a latent prior",
+		About:    "decoupled annealing posterior sampling with a latent prior",
 		Citation: dapsCitation, Latent: true, Samples: true,
 		Differentiates: func(Settings) bool { return true },
 		PerStep:        "ode_steps",

@@ -9,7 +9,7 @@ import (
 
 // LatentDDiff is DDiff in the latent space of a prior with encoder E and decoder D (Algorithm 2 of the DDiff paper). From
 // z_T ~ N(0, I) and u = 0, each step from time t to the next s predicts the clean latent z̃ of z_t, which is not clipped,
-// and moves it towards the measurement by γ_t·∇. The parameter gradient names the form of ∇ as in [DDiff]: the gradient of a norm, of its square, or
+// and moves it towards the measurement by γ_t·∇. The parameter gradient names the form of ∇ as in [ddiff]: the gradient of a norm, of its square, or
 // one of them divided by its length. Mode latent_dc differentiates ‖y − A(D(v))‖ through the decoder:
 //
 //	v   = z̃ − u
@@ -30,8 +30,6 @@ import (
 //	z_s = √ᾱ_s·(x + u) + √(1−ᾱ_s−σ_t²)·ε̂ + σ_t·ε, with ε = 0 for t ≤ t₀
 //
 // where a u of pixels enters as E(x̂ + u) instead of x + u. The answer is D(z_s) of the last step.
-func LatentDDiff() Method { return latentDDiff{} }
-
 type latentDDiff struct{}
 
 // The values of the parameters mode, dual and reencode.
@@ -52,7 +50,7 @@ func pixelDual(s Settings) bool { return s.Word("mode") == modePixelDC && s.Word
 
 func (latentDDiff) Info() Info {
 	return Info{
-		Name: "latent_ddiff", About: "Dual Ascent Diffusion with a latent prior", Citation: ddiffCitation, Latent: true,
+		About: "Dual Ascent Diffusion with a latent prior", Citation: ddiffCitation, Latent: true,
 		Differentiates: func(s Settings) bool { return s.Word("mode") == modeLatentDC },
 		Parameters: append(parameter.List{
 			{Name: "mode", Choices: []string{modePixelDC, modeLatentDC},

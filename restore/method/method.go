@@ -12,7 +12,7 @@ import (
 
 // Method is a restoration algorithm. Its values are immutable: several solvers use one value.
 type Method interface {
-	// Info declares the names of the method. It returns the same declaration at each call.
+	// Info declares the method, but for its name. It returns the same declaration at each call.
 	Info() Info
 	// Plan lays out the steps of a run. The settings are complete and valid.
 	Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error)
@@ -22,7 +22,7 @@ type Method interface {
 
 // Info declares a method.
 type Info struct {
-	// Name is the name in campaign files and results, in lower case with underscores.
+	// Name is that of [Named].
 	Name string
 	// About is one line of documentation, Citation the publication.
 	About, Citation string

@@ -23,13 +23,11 @@ import (
 // The step is that of the code of the paper's first author for y without noise, NVlabs/RED-diff; d with noise is that of devzhk/InverseBench. The former begins
 // with A⁺·y at x_T and noise, the latter has η for the share of new noise, as DDNM does. Operators without a decomposition have
 // conjugate gradients for d, nonlinear ones their Jacobian for A.
-func PiGDM() Method { return piGDM{} }
-
 type piGDM struct{}
 
 func (piGDM) Info() Info {
 	return Info{
-		Name: "pigdm", About: "pseudoinverse-guided diffusion, with the gradient through the network",
+		About:     "pseudoinverse-guided diffusion, with the gradient through the network",
 		Citation:  "J. Song, A. Vahdat, M. Mardani, J. Kautz: Pseudoinverse-Guided Diffusion Models for Inverse Problems, ICLR 2023",
 		Samples:   true,
 		Undivided: needsGradient,

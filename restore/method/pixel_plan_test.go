@@ -35,16 +35,16 @@ func wantScalar(t *testing.T, st method.Step, name string, want float64) {
 func TestDiffPIRTimes(t *testing.T) {
 	t.Parallel()
 	values := map[string]parameter.Value{"skip_type": parameter.Word("uniform")}
-	steps, alphas := plan(t, method.DiffPIR(), 1000, values)
+	steps, alphas := plan(t, named(t, "diffpir"), 1000, values)
 	if steps[1].Time != 998 {
 		t.Errorf("second of 1000 uniform times is %d", steps[1].Time)
 	}
 	s := resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: operator.HDR, Steps: 502})
-	if _, err := method.DiffPIR().Plan(s, prior.Schedule{AlphaBar: alphas}, operator.Shape{}); !errors.Is(err, method.ErrSetting) ||
+	if _, err := named(t, "diffpir").Plan(s, prior.Schedule{AlphaBar: alphas}, operator.Shape{}); !errors.Is(err, method.ErrSetting) ||
 		!strings.Contains(err.Error(), "skip_type: uniform") {
 		t.Errorf("502 quadratic steps: %v", err)
 	}
-	if steps, _ := plan(t, method.DiffPIR(), 500, nil); len(steps) != 500 {
+	if steps, _ := plan(t, named(t, "diffpir"), 500, nil); len(steps) != 500 {
 		t.Errorf("%d quadratic steps, want 500", len(steps))
 	}
 }
@@ -57,7 +57,7 @@ func TestREDDiffPlan(t *testing.T) {
 		"log": math.Log1p, "trunc_linear": func(x float64) float64 { return min(x, 1) }, "const": func(float64) float64 { return 1 },
 		"power2over3": func(x float64) float64 { return math.Cbrt(x * x) },
 	} {
-		steps, alphas := plan(t, method.REDDiff(), 8, map[string]parameter.Value{
+		steps, alphas := plan(t, named(t, "reddiff"), 8, map[string]parameter.Value{
 			"denoise_term_weight": parameter.Word(name), "grad_term_weight": parameter.Number(0.3), "lr": parameter.Number(0.2),
 		})
 		for i, st := range steps {
@@ -79,7 +79,7 @@ func TestREDDiffPlan(t *testing.T) {
 // A late run of RED-diff has times at the distance ⌊100/8⌋ up to 99.
 func TestLateREDDiff(t *testing.T) {
 	t.Parallel()
-	steps, _ := plan(t, method.REDDiff(), 8, map[string]parameter.Value{"start_at": parameter.Word("time"), "t_start": parameter.Number(99)})
+	steps, _ := plan(t, named(t, "reddiff"), 8, map[string]parameter.Value{"start_at": parameter.Word("time"), "t_start": parameter.Number(99)})
 	for i, st := range steps {
 		if st.Time != 84-12*i {
 			t.Errorf("step %d has the time %d, want %d", i, st.Time, 84-12*i)
@@ -96,7 +96,7 @@ func TestDCDPPlan(t *testing.T) {
 			"ddim_num_iterations": parameter.Number(evaluations), "lr": parameter.Number(1000),
 		}
 	}
-	steps, alphas := plan(t, method.DCDP(), 10, values(400, 0, 5))
+	steps, alphas := plan(t, named(t, "dcdp"), 10, values(400, 0, 5))
 	for i, at := range []int{400, 356, 311, 267, 222, 178, 133, 89, 44, 1} {
 		st := steps[i]
 		if st.Time != at-1 {
@@ -122,13 +122,13 @@ func TestDCDPPlan(t *testing.T) {
 		}
 	}
 	// Tweedie's formula, and times that would be equal.
-	steps, _ = plan(t, method.DCDP(), 4, values(2, 0, 1))
+	steps, _ = plan(t, named(t, "dcdp"), 4, values(2, 0, 1))
 	for i, want := range []int{3, 2, 1, 0} {
 		if st := steps[i]; st.Time != want || !slices.Equal(st.Times["ddim"], []int{max(want, 1)}) || st.Lists["next_alpha"][0] != 1 {
 			t.Errorf("step %d: %+v, want the time %d", i, st, want)
 		}
 	}
-	if steps, _ = plan(t, method.DCDP(), 4, values(1000, 1000, 2)); steps[0].Time != 999 || steps[3].Time != 996 {
+	if steps, _ = plan(t, named(t, "dcdp"), 4, values(1000, 1000, 2)); steps[0].Time != 999 || steps[3].Time != 996 {
 		t.Errorf("times from %d to %d, want 999 to 996", steps[0].Time, steps[3].Time)
 	}
 }
@@ -138,7 +138,7 @@ func TestDCDPPlan(t *testing.T) {
 func TestStartNoise(t *testing.T) {
 	t.Parallel()
 	first := func(sigma, factor float64) int {
-		steps, _ := plan(t, method.DPIR(), 2, map[string]parameter.Value{
+		steps, _ := plan(t, named(t, "dpir"), 2, map[string]parameter.Value{
 			"noise_std": parameter.Number(sigma), "start_at": parameter.Word("noise"), "start_noise": parameter.Number(factor),
 		})
 		return steps[0].Time

@@ -28,13 +28,11 @@ import (
 // The code has one sequence of levels from 80 for all steps, of which it uses those below ρ; here each step has its own, from ρ itself, so that all make
 // the same number of evaluations. Its networks take real times; here the network is evaluated at the time of the nearest level, and the levels themselves are
 // exact. Its exact draw for super-resolution takes ε for coefficients of V, without Vᵀ, which is the same in law. The start is that of its class for batches.
-func PnPDM() Method { return pnpDM{} }
-
 type pnpDM struct{}
 
 func (pnpDM) Info() Info {
 	return Info{
-		Name: "pnpdm", About: "split Gibbs sampling of the posterior, with reverse diffusion for the prior",
+		About: "split Gibbs sampling of the posterior, with reverse diffusion for the prior",
 		Citation: "Z. Wu, Y. Sun, Y. Chen, B. Zhang, Y. Yue, K. L. Bouman: Principled Probabilistic Imaging using Diffusion Models as " +
 			"Plug-and-Play Priors, NeurIPS 2024",
 		Samples:   true,

@@ -19,13 +19,11 @@ import (
 //
 // The time of the paper and the code is 1 − t. The paper's γ is lr·t^alpha·σ², and its data term has the factor 1/σ²: σ cancels. The code's
 // networks take real times; here the network is evaluated at the time of the nearest noise level, and the levels themselves are exact.
-func PnPFlow() Method { return pnpFlow{} }
-
 type pnpFlow struct{}
 
 func (pnpFlow) Info() Info {
 	return Info{
-		Name: "pnp_flow", About: "gradient steps of the data term in turns with the denoiser of a flow, at noise that falls evenly",
+		About:    "gradient steps of the data term in turns with the denoiser of a flow, at noise that falls evenly",
 		Citation: "S. Martin, A. Gagneux, P. Hagemann, G. Steidl: PnP-Flow: Plug-and-Play Image Restoration with Flow Matching, ICLR 2025",
 		PerStep:  "samples",
 		Parameters: parameter.List{

@@ -66,7 +66,7 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 func TestNaturalHasAllTasks(t *testing.T) {
 	t.Parallel()
 	rows := map[string]int{}
-	for _, row := range method.DDiff().Info().Rows {
+	for _, row := range named(t, "ddiff").Info().Rows {
 		if row.Preset == "natural" {
 			rows[row.Task]++
 		}

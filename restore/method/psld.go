@@ -19,8 +19,6 @@ import (
 //
 // and the answer is D(z_s) of the last step. B brings a residual to the image: it is the adjoint Aᵀ in the paper, and a change
 // of size in the code.
-func PSLD() Method { return psld{} }
-
 type psld struct{}
 
 // The values of the parameter back.
@@ -31,7 +29,7 @@ const (
 
 func (psld) Info() Info {
 	return Info{
-		Name: "psld", About: "posterior sampling with latent diffusion: gradient steps through network and autoencoder",
+		About: "posterior sampling with latent diffusion: gradient steps through network and autoencoder",
 		Citation: "L. Rout, N. Raoof, G. Daras, C. Caramanis, A. Dimakis, S. Shakkottai: Solving Linear Inverse Problems Provably " +
 			"via Posterior Sampling with Latent Diffusion Models, NeurIPS 2023",
 		Latent:         true,

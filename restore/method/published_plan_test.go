@@ -23,12 +23,10 @@ func must(t testing.TB, err error) {
 // published lays out the steps of a built-in method for 32×32 images and the linear schedule.
 func published(t *testing.T, name string, steps int, values map[string]parameter.Value) ([]method.Step, error) {
 	t.Helper()
-	m, err := method.Builtin().Find(name)
-	must(t, err)
 	schedule, err := prior.ParseSchedule("linear:1e-4:0.02:1000")
 	must(t, err)
 	s := resolve(t, method.Request{Method: name, Preset: "natural", Task: "toy", Steps: steps, Values: values})
-	return m.Plan(s, schedule, operator.Shape{Channels: 3, Height: 32, Width: 32})
+	return named(t, name).Plan(s, schedule, operator.Shape{Channels: 3, Height: 32, Width: 32})
 }
 
 // DPS samples with the variance of the posterior or β, and the last step adds no noise and gives z.

@@ -33,7 +33,7 @@ func TestPublishedPresets(t *testing.T) {
 		table[key] = l[4]
 	}
 	presets, checked := 0, 0
-	for _, m := range []method.Method{method.DDiff(), method.LatentDDiff()} {
+	for _, m := range []method.Named{named(t, "ddiff"), named(t, "latent_ddiff")} {
 		for _, row := range m.Info().Rows {
 			if row.Preset != "ffhq" && row.Preset != "imagenet" {
 				continue

@@ -26,8 +26,6 @@ import (
 // they are zero. An operator without a decomposition starts from y, HDR from y over its
 // scale, and phase retrieval from zeros (the code: the modulus of the inverse transform of y). The code averages over a batch;
 // here the gradient is per image.
-func REDDiff() Method { return redDiff{} }
-
 type redDiff struct{}
 
 // The weightings of the prior's term.
@@ -55,7 +53,7 @@ const smallFactor = 0.03
 
 func (redDiff) Info() Info {
 	return Info{
-		Name: "reddiff", About: "regularisation by denoising diffusion, with Adam over the image",
+		About:    "regularisation by denoising diffusion, with Adam over the image",
 		Citation: "M. Mardani, J. Song, J. Kautz, A. Vahdat: A Variational Perspective on Solving Inverse Problems with Diffusion Models, ICLR 2024",
 		Parameters: append(parameter.List{
 			{Name: "grad_term_weight", Max: largest, Default: 0.25, Doc: "weight λ of the prior's term"},

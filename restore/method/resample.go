@@ -23,8 +23,6 @@ import (
 //	z_s = (κ·√ᾱ_s·ẑ + (1−ᾱ_s)·z')/(κ + 1 − ᾱ_s) + ε/√(1/κ + 1/(1−ᾱ_s))
 //
 // The last step minimises ‖y − A(D(z))‖² from its z', and the answer is D of the minimum.
-func ReSample() Method { return resample{} }
-
 type resample struct{}
 
 // The values of the parameter estimate.
@@ -48,7 +46,7 @@ func (resample) Info() Info {
 		return parameter.Parameter{Name: name, Max: largest, Open: true, Default: number, Doc: doc}
 	}
 	return Info{
-		Name: "resample", About: "DDIM with optimisation of the data term and stochastic resampling, with a latent prior",
+		About: "DDIM with optimisation of the data term and stochastic resampling, with a latent prior",
 		Citation: "B. Song, S. M. Kwon, Z. Zhang, X. Hu, Q. Qu, L. Shen: Solving Inverse Problems with Latent Diffusion Models via " +
 			"Hard Data Consistency, ICLR 2024",
 		Latent:         true,

@@ -10,35 +10,49 @@ import (
 	"ddiff/restore/parameter"
 )
 
+// Named is a method of a [Set].
+type Named struct {
+	// Name is the name in campaign files and results, in lower case with underscores.
+	Name string
+	Method
+}
+
+// Info returns the declaration of the method with its name.
+func (n Named) Info() Info {
+	i := n.Method.Info()
+	i.Name = n.Name
+	return i
+}
+
 // Set is a list of methods. A nil Set stands for [Builtin]; append to Builtin to add a method.
-type Set []Method
+type Set []Named
 
 // Builtin lists the methods of the program.
 func Builtin() Set {
 	return Set{
-		DDiff(),
-		DDiffHQS(),
-		DiffPnPADMM(),
-		DiffPnPHQS(),
-		DPIR(),
-		DiffPIR(),
-		REDDiff(),
-		DDRM(),
-		DDNM(),
-		DCDP(),
-		DPS(),
-		PiGDM(),
-		DAPS(),
-		FastDIPS(),
-		PnPDM(),
-		SITCOM(),
-		PnPFlow(),
-		Flower(),
-		DMPlug(),
-		LatentDDiff(),
-		LatentDAPS(),
-		PSLD(),
-		ReSample(),
+		{"ddiff", ddiff{about: "Dual Ascent Diffusion", dual: true, noisy: true, exact: true}},
+		{"ddiff_hqs", ddiff{about: "DDiff with the paper's step, without the dual variable", noisy: true}},
+		{"diff_pnp_admm", ddiff{about: "DDiff with the paper's step, without noise", dual: true}},
+		{"diff_pnp_hqs", ddiff{about: "DDiff with the paper's step, without noise and dual variable"}},
+		{"dpir", dpir{}},
+		{"diffpir", diffPIR{}},
+		{"reddiff", redDiff{}},
+		{"ddrm", ddrm{}},
+		{"ddnm", ddnm{}},
+		{"dcdp", dcdp{}},
+		{"dps", dps{}},
+		{"pigdm", piGDM{}},
+		{"daps", daps{}},
+		{"fast_dips", fastDIPS{}},
+		{"pnpdm", pnpDM{}},
+		{"sitcom", sitcom{}},
+		{"pnp_flow", pnpFlow{}},
+		{"flower", flower{}},
+		{"dmplug", dmplug{}},
+		{"latent_ddiff", latentDDiff{}},
+		{"latent_daps", latentDAPS{}},
+		{"psld", psld{}},
+		{"resample", resample{}},
 	}
 }
 
@@ -96,7 +110,7 @@ func (s Set) Infos() []Info {
 // Names returns the names of all methods.
 func (s Set) Names() []string {
 	var out []string
-	for _, m := range s.Infos() {
+	for _, m := range s.All() {
 		out = append(out, m.Name)
 	}
 	return out
@@ -115,14 +129,21 @@ func (s Set) Presets() []string {
 	return out
 }
 
+// HasPreset reports whether a method has a row of a preset.
+func (s Set) HasPreset(name string) bool {
+	return slices.ContainsFunc(s.All(), func(m Named) bool {
+		return slices.ContainsFunc(m.Info().Rows, func(r Row) bool { return r.Preset == name })
+	})
+}
+
 // Find returns a method by name, or ErrSetting.
-func (s Set) Find(name string) (Method, error) {
+func (s Set) Find(name string) (Named, error) {
 	for _, m := range s.All() {
-		if m.Info().Name == name {
+		if m.Name == name {
 			return m, nil
 		}
 	}
-	return nil, fmt.Errorf("%w method: %q is none of %v", ErrSetting, name, s.Names())
+	return Named{}, fmt.Errorf("%w method: %q is none of %v", ErrSetting, name, s.Names())
 }
 
 // Request asks for the settings of a run.
@@ -147,10 +168,8 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		return Settings{}, err
 	}
 	info := m.Info()
-	if own := slices.ContainsFunc(info.Rows, func(row Row) bool { return row.Preset == r.Preset }); !own { // of another method
-		if presets := s.Presets(); !slices.Contains(presets, r.Preset) {
-			return Settings{}, fmt.Errorf("%w preset: %q is none of %v", ErrSetting, r.Preset, presets)
-		}
+	if !s.HasPreset(r.Preset) {
+		return Settings{}, fmt.Errorf("%w preset: %q is none of %v", ErrSetting, r.Preset, s.Presets())
 	}
 	out := Settings{Method: info.Name, Steps: info.Steps}
 	values := map[string]parameter.Value{}

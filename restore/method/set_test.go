@@ -17,6 +17,14 @@ import (
 
 const total = 1000
 
+// named is a built-in method.
+func named(t *testing.T, name string) method.Named {
+	t.Helper()
+	m, err := method.Builtin().Find(name)
+	must(t, err)
+	return m
+}
+
 func resolve(t *testing.T, r method.Request) method.Settings {
 	t.Helper()
 	s, err := method.Builtin().Resolve(r, total)
@@ -72,13 +80,13 @@ type bare struct{ method.Method }
 
 func (b bare) Info() method.Info {
 	i := b.Method.Info()
-	i.Name, i.Rows = "bare", []method.Row{{Preset: "natural", Task: "toy"}}
+	i.Rows = []method.Row{{Preset: "natural", Task: "toy"}}
 	return i
 }
 
 func TestRowWithoutValues(t *testing.T) {
 	t.Parallel()
-	s, err := append(method.Builtin(), bare{method.DDiff()}).Resolve(method.Request{
+	s, err := append(method.Builtin(), method.Named{Name: "bare", Method: bare{named(t, "ddiff")}}).Resolve(method.Request{
 		Method: "bare", Preset: "natural", Task: "toy", Values: map[string]parameter.Value{"gamma0": parameter.Number(9)},
 	}, total)
 	if err != nil || s.Steps != 100 || s.Number("gamma0") != 9 || s.Number("a") != 3.3 {
@@ -110,7 +118,7 @@ func TestSettingsJSON(t *testing.T) {
 func TestSettingsCheck(t *testing.T) {
 	t.Parallel()
 	good := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: operator.HDR})
-	info := method.DDiff().Info()
+	info := named(t, "ddiff").Info()
 	num := parameter.Number
 	lacking := good
 	lacking.Values = good.Values[1:]

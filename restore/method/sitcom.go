@@ -20,13 +20,11 @@ import (
 // The step is that of the code for y with noise, without the paper's term λ‖x_t − v‖². The code answers with the iterate that is nearest to the true
 // image; a method must not see it. For inpainting, one of its scripts puts y, noise included, in the place of the observed pixels of z. m counts all pixels
 // in the code. The code ends a loop early; here an image stays as it is in the rest of a loop.
-func SITCOM() Method { return sitcom{} }
-
 type sitcom struct{}
 
 func (sitcom) Info() Info {
 	return Info{
-		Name: "sitcom", About: "optimisation of the network's input at each time until the clean image explains the measurement",
+		About: "optimisation of the network's input at each time until the clean image explains the measurement",
 		Citation: "I. R. Alkhouri, S. Liang, C.-H. Huang, J. Dai, Q. Qu, S. Ravishankar, R. Wang: SITCOM: Step-wise Triple-Consistent Diffusion " +
 			"Sampling For Inverse Problems, ICML 2025",
 		Undivided: loopsGradient,

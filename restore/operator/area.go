@@ -8,7 +8,7 @@ const SuperResolutionArea = "super_resolution_area"
 // superResolutionArea is y = R·x·Rᵀ: each value is the mean of factor×factor pixels.
 func superResolutionArea() Definition {
 	return enlarging(Definition{
-		Name: SuperResolutionArea, Label: "Super-resolution (area)", Doc: "means of squares of pixels",
+		Label: "Super-resolution (area)", Doc: "means of squares of pixels",
 	}, areaDown)
 }
 

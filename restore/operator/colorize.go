@@ -21,7 +21,7 @@ const colours = 3
 // image programs convert to grey.
 func colorize() Definition {
 	return Definition{
-		Name: Colorize, Label: "Colorization", Doc: "weighted mean of red, green and blue",
+		Label: "Colorization", Doc: "weighted mean of red, green and blue",
 		Parameters: parameter.List{
 			{Name: "red", Default: 0.299, Max: 1, Doc: "weight of red in grey, divided by the sum of the weights"},
 			{Name: "green", Default: 0.587, Max: 1, Doc: "weight of green"},

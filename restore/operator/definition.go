@@ -7,7 +7,7 @@ import (
 
 // Definition declares the operator of one task.
 type Definition struct {
-	// Name is the task's name in campaign files and results. It is part of identities.
+	// Name is the task's name in campaign files and results, which the list of the program gives to a built-in task. It is part of identities.
 	Name string
 	// Label is the name for people, Doc one line on the measurement without a full stop.
 	Label, Doc string

@@ -12,7 +12,7 @@ const Demosaic = "demosaic"
 // opposite one blue, and the others are green.
 func demosaic() Definition {
 	return Definition{
-		Name: Demosaic, Label: "Demosaicing", Doc: "one colour per pixel, behind a Bayer filter",
+		Label: "Demosaicing", Doc: "one colour per pixel, behind a Bayer filter",
 		Parameters: parameter.List{
 			{Name: "red_row", Max: 1, Integer: true, Doc: "row of the red sample in each square of 2×2 pixels"},
 			{Name: "red_column", Max: 1, Integer: true, Doc: "its column"},

@@ -8,7 +8,7 @@ const Denoise = "denoise"
 // denoise is y = x: the measurement is the image with its noise.
 func denoise() Definition {
 	return Definition{
-		Name: Denoise, Label: "Denoising", Doc: "the image itself, with noise",
+		Label: "Denoising", Doc: "the image itself, with noise",
 		Linear: true,
 		Build: func(Shape, map[string]float64) (Expression, error) {
 			return Expression{

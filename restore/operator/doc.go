@@ -6,7 +6,7 @@
 // from item to item is an input of the expression, so that items with different masks share
 // a batch.
 //
-// A task is one file, which returns a [Definition], and one line in [Builtin] (set.go). A program can
+// A task is one file, which returns a [Definition], and one line in builtin (set.go). A program can
 // append definitions of its own to the [Set] that it passes on. Its settings for each method are rows of restore/method/presets.txt, without which
 // it has the defaults; docs/tasks.md lists it, and tools/ddiff_torch has its definition (operators.py) and a case (CASES in vectors.py) for the vectors in testdata. The choice of restore is in cmd/ddiff/run/auto.csv.
 //

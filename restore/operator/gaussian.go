@@ -15,7 +15,7 @@ const GaussianDeblur = "gaussian_deblur"
 // repeating the edge.
 func gaussianDeblur() Definition {
 	return Definition{
-		Name: GaussianDeblur, Label: "Gaussian deblurring", Doc: "Gaussian blur with a reflecting border",
+		Label: "Gaussian deblurring", Doc: "Gaussian blur with a reflecting border",
 		Linear: true,
 		Parameters: parameter.List{
 			{Name: "size", Default: 61, Max: 256, Open: true, Unit: at256, Doc: "side of the kernel"},

@@ -11,7 +11,7 @@ const HDR = "hdr"
 // hdr is y = clip(scale·x, −1, 1): the bright and dark ends saturate.
 func hdr() Definition {
 	return Definition{
-		Name: HDR, Label: "High dynamic range", Doc: "twice the dynamic range, clipped to [-1, 1]",
+		Label: "High dynamic range", Doc: "twice the dynamic range, clipped to [-1, 1]",
 		Parameters: parameter.List{
 			{Name: "scale", Default: 2, Max: 16, Open: true, Doc: "gain before clipping"},
 		},

@@ -19,7 +19,7 @@ const (
 // inpaintOwn is y = m∘x with a mask from a file, which is scaled to the image.
 func inpaintOwn() Definition {
 	return Definition{
-		Name: Inpaint, Label: "Inpainting", Doc: "the pixels of a mask from a file dropped",
+		Label: "Inpainting", Doc: "the pixels of a mask from a file dropped",
 		Linear: true,
 		Build: func(s Shape, _ map[string]float64) (Expression, error) {
 			const drop = 0.5 // of the draw for checks of the operator
@@ -64,7 +64,7 @@ func (o *Operator) ScaleMask(d *Draw, width, height int) (*Draw, error) {
 
 func inpaintBox() Definition {
 	return Definition{
-		Name: InpaintBox, Label: "Inpainting (box)", Doc: "a square hole at a seeded position",
+		Label: "Inpainting (box)", Doc: "a square hole at a seeded position",
 		Linear: true,
 		Parameters: parameter.List{
 			{Name: "size", Default: 128, Max: 256, Open: true, Unit: at256, Doc: "side of the hole"},
@@ -85,7 +85,7 @@ func inpaintBox() Definition {
 
 func inpaintRandom() Definition {
 	return Definition{
-		Name: InpaintRandom, Label: "Inpainting (random)", Doc: "a share of the pixels dropped at seeded positions",
+		Label: "Inpainting (random)", Doc: "a share of the pixels dropped at seeded positions",
 		Linear: true,
 		Parameters: parameter.List{
 			{Name: "drop", Default: 0.7, Max: 0.99, Open: true, Doc: "share of the pixels that are dropped"},

@@ -34,7 +34,7 @@ const jpegCopies = 24
 // that lies in the cell of y.
 func jpegTask() Definition {
 	return Definition{
-		Name: JPEG, Label: "JPEG artifacts", Doc: "JPEG compression at a quality of the IJG's tables",
+		Label: "JPEG artifacts", Doc: "JPEG compression at a quality of the IJG's tables",
 		Parameters: parameter.List{
 			{Name: "quality", Default: 10, Min: 1, Max: 100, Integer: true, Doc: "quality of the quantisation tables, as libjpeg has it"},
 			{Name: "subsampling", Default: chroma420, Max: chroma420, Integer: true, Doc: "samples of chroma: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0"},

@@ -17,7 +17,7 @@ const MotionDeblur = "motion_deblur"
 // repeating the edge.
 func motionDeblur() Definition {
 	d := kernelBlur()
-	d.Name, d.Label, d.Doc = MotionDeblur, "Motion deblurring", "blur along a seeded random path, reflecting border"
+	d.Label, d.Doc = "Motion deblurring", "blur along a seeded random path, reflecting border"
 	d.Parameters = motionParameters(61)
 	d.Build = func(s Shape, p map[string]float64) (Expression, error) {
 		return kernelExpression(s, p["size"], p["intensity"])

@@ -21,7 +21,7 @@ const NonlinearDeblur = "nonlinear_deblur"
 // The toe c keeps the display curve differentiable at black.
 func nonlinearDeblur() Definition {
 	return Definition{
-		Name: NonlinearDeblur, Label: "Nonlinear deblurring", Doc: "motion blur in linear light, saturation, display curve",
+		Label: "Nonlinear deblurring", Doc: "motion blur in linear light, saturation, display curve",
 		Parameters: append(motionParameters(31), parameter.List{
 			{Name: "gain", Default: 1.2, Max: 8, Open: true, Doc: "exposure before saturation"},
 			{Name: "gamma", Default: 2.2, Min: 1, Max: 4, Doc: "exponent of the display curve"},

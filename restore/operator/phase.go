@@ -15,7 +15,7 @@ const PhaseRetrieval = "phase_retrieval"
 func phaseRetrieval() Definition {
 	pad := func(side int, p map[string]float64) int { return int(float64(side) * p["oversample"] / 8) }
 	return Definition{
-		Name: PhaseRetrieval, Label: "Phase retrieval", Doc: "modulus of the oversampled Fourier transform",
+		Label: "Phase retrieval", Doc: "modulus of the oversampled Fourier transform",
 		Parameters: parameter.List{
 			{Name: "oversample", Default: 2, Max: 8, Open: true, Doc: "padding of each side, in eighths of the image's side"},
 			{Name: "signed", Integer: true, Max: 1, Doc: "1: the image in [-1, 1] is transformed, as in the code of DDiff's authors; 0: in [0, 1], as in DAPS"},

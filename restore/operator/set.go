@@ -24,31 +24,50 @@ var (
 // Set holds definitions in the order of tables and reports. An empty Set stands for [Builtin].
 type Set []Definition
 
-// Builtin returns all tasks of the program: those of [Paper], and then the others.
+// task is a built-in task.
+type task struct {
+	name   string // in campaign files and results; a part of identities
+	define func() Definition
+}
+
+// builtin lists the tasks of the program: the eight of the paper in the order of its tables, and then the others.
+func builtin() []task {
+	return []task{
+		{SuperResolution, superResolution},
+		{InpaintBox, inpaintBox},
+		{InpaintRandom, inpaintRandom},
+		{GaussianDeblur, gaussianDeblur},
+		{MotionDeblur, motionDeblur},
+		{PhaseRetrieval, phaseRetrieval},
+		{NonlinearDeblur, nonlinearDeblur},
+		{HDR, hdr},
+		{Denoise, denoise},
+		{JPEG, jpegTask},
+		{Inpaint, inpaintOwn},
+		{SuperResolutionArea, superResolutionArea},
+		{Colorize, colorize},
+		{Demosaic, demosaic},
+	}
+}
+
+// definition is that of the task, with its name.
+func (t task) definition() Definition {
+	d := t.define()
+	d.Name = t.name
+	return d
+}
+
+// Builtin returns all tasks of the program.
 func Builtin() Set {
-	return append(Paper(),
-		denoise(),
-		jpegTask(),
-		inpaintOwn(),
-		superResolutionArea(),
-		colorize(),
-		demosaic(),
-	)
+	var out Set
+	for _, t := range builtin() {
+		out = append(out, t.definition())
+	}
+	return out
 }
 
 // Paper returns the eight tasks of the paper in the order of its tables.
-func Paper() Set {
-	return Set{
-		superResolution(),
-		inpaintBox(),
-		inpaintRandom(),
-		gaussianDeblur(),
-		motionDeblur(),
-		phaseRetrieval(),
-		nonlinearDeblur(),
-		hdr(),
-	}
-}
+func Paper() Set { return Builtin()[:8] }
 
 // Tasks lists the definitions, those of [Builtin] for an empty set.
 func (s Set) Tasks() []Definition {
@@ -78,10 +97,16 @@ func (s Set) Names() []string {
 	return out
 }
 
+// find makes no definition but the one that is looked for.
 func (s Set) find(name string) (Definition, error) {
-	for _, d := range s.Tasks() {
+	for _, d := range s {
 		if d.Name == name {
 			return d, nil
+		}
+	}
+	for _, t := range builtin() {
+		if len(s) == 0 && t.name == name {
+			return t.definition(), nil
 		}
 	}
 	return Definition{}, fmt.Errorf("%w %q: see ddiff tasks", ErrTask, name)

@@ -19,7 +19,7 @@ const maxFactor = 256
 // superResolution is y = R·x·Rᵀ: bicubic antialiased downsampling by an integer factor.
 func superResolution() Definition {
 	return enlarging(Definition{
-		Name: SuperResolution, Label: "Super-resolution", Doc: "bicubic antialiased downsampling by an integer factor",
+		Label: "Super-resolution", Doc: "bicubic antialiased downsampling by an integer factor",
 	}, bicubicDown)
 }
 

@@ -120,7 +120,7 @@ func Open(ctx context.Context, cfg Config) (*Session, error) {
 // Use replaces the operators that pictures may name, and verifies the files among them that the former ones lack. Errors are those of [operator.File.Verify].
 func (s *Session) Use(ctx context.Context, operators operator.Set) error {
 	own := map[string]*operator.File{}
-	for _, d := range operators.Tasks() {
+	for _, d := range operators {
 		f := d.Own
 		if f == nil || own[f.SHA256] != nil {
 			continue

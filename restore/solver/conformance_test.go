@@ -17,7 +17,9 @@ import (
 )
 
 // conformant is every built-in method, one with two draws and no curve, and one with inner iterations.
-func conformant() method.Set { return append(method.Builtin(), twoDraws{}, inner{}) }
+func conformant() method.Set {
+	return append(method.Builtin(), method.Named{Name: "two_draws", Method: twoDraws{}}, method.Named{Name: "inner", Method: inner{}})
+}
 
 // suitable is a prior in whose space the method works.
 func suitable(t testing.TB, info method.Info) *prior.Prior {
@@ -55,7 +57,7 @@ func TestRulesOfLatentVariants(t *testing.T) {
 	for name, changes := range latentVariants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checkRules(t, method.LatentDDiff(), "ffhq", changes...)
+			checkRules(t, named(t, "latent_ddiff"), "ffhq", changes...)
 		})
 	}
 }

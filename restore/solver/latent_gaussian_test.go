@@ -66,7 +66,7 @@ func TestLatentGaussianFixedPoint(t *testing.T) {
 			t.Run(task+" "+name, func(t *testing.T) {
 				t.Parallel()
 				cfg := latentSettings(t, task, 50, append(slices.Clone(changes), "gamma0", gamma, "a", 1, "b", 1, "gradient", method.GradientSquared)...)
-				run := planRun(t, held{method.LatentDDiff(), at, steps, []string{"next_of_clean"}, []string{"next_of_noise", "next_of_xt"}}, cfg, p, op)
+				run := planRun(t, held{named(t, "latent_ddiff"), at, steps, []string{"next_of_clean"}, []string{"next_of_noise", "next_of_xt"}}, cfg, p, op)
 				got := solve(t, compile(t, onnxtest.Runtime(t), run, 1, Build{}), []Problem{{Y: y, Draw: draw, Key: key}})
 				fixed, mean := latentClosedForms(name, ae, a, y, variance, tau, gamma, scale)
 				worst, far := 0.0, 0.0

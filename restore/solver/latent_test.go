@@ -155,8 +155,8 @@ func TestLatentNeedsItsSpace(t *testing.T) {
 	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	p, cfg := latentCase(t, op, 4)
 	for want, err := range map[string]error{
-		"latent_ddiff needs a latent prior": second(method.NewRun(method.LatentDDiff(), cfg, bundled(t), op)),
-		"ddiff works on pixels":             second(method.NewRun(method.DDiff(), config(t, op.Task, 4), p, op)),
+		"latent_ddiff needs a latent prior": second(method.NewRun(named(t, "latent_ddiff"), cfg, bundled(t), op)),
+		"ddiff works on pixels":             second(method.NewRun(named(t, "ddiff"), config(t, op.Task, 4), p, op)),
 	} {
 		if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want ErrSetting and %q", err, want)

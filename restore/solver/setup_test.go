@@ -60,6 +60,14 @@ func newOperator(t testing.TB, task string, shape operator.Shape) *operator.Oper
 	return op
 }
 
+// named is a built-in method.
+func named(t testing.TB, name string) method.Named {
+	t.Helper()
+	m, err := method.Builtin().Find(name)
+	must(t, err)
+	return m
+}
+
 // config is DDiff with the preset gradient.
 func config(t testing.TB, task string, steps int) method.Settings {
 	t.Helper()

@@ -69,7 +69,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: none are kept)")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")
-	f.StringVar(&o.Spec.Preset, "preset", "", "solver settings: "+cli.Words(c.Methods.Presets())+" (default \"natural\")")
+	f.StringVar(&o.Spec.Preset, "preset", "", "solver `settings`; see: ddiff tasks (default \"natural\")")
 	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, bundled:base, an ONNX file or the `folder` of a bundle (default \"bundled\")")
 	f.IntVar(&o.Spec.Steps, "steps", 0, "solver steps (default: the preset's)")
 	f.StringArrayVar(&o.Params, "param", nil, "operator parameter `NAME=VALUE`; repeatable")
@@ -188,9 +188,9 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		spec.Output = o.results
 	}
 	o.Spec.Output = spec.Output // --out is not that of run
-	names := append([]string{autoMethod}, o.Catalogue.Methods.Names()...)
 	for _, name := range o.Methods {
-		if !slices.Contains(names, name) {
+		if _, err := o.Catalogue.Methods.Find(name); err != nil && name != autoMethod {
+			names := append([]string{autoMethod}, o.Catalogue.Methods.Names()...)
 			return nil, cli.Usage(fmt.Errorf("--method: %w", manifest.Unknown("method", name, names)))
 		}
 	}

@@ -54,7 +54,7 @@ func (o *Options) AddMain(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.OperatorFiles, "operator", nil, "ONNX `file` of an operator of your own, as a task named after the file; repeatable; see: ddiff operator check")
 	f.StringVarP(&o.Spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
-	f.StringVar(&o.Spec.Preset, "preset", "", "solver settings: "+strings.Join(o.Catalogue.Methods.Presets(), ", ")+" (default \"natural\")")
+	f.StringVar(&o.Spec.Preset, "preset", "", "solver `settings`; see: ddiff tasks (default \"natural\")")
 	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, bundled:base, an ONNX file or the `folder` of a bundle (default \"bundled\")")
 	f.IntVar(&o.Spec.Steps, "steps", 0, "solver steps (default: the preset's)")
 	f.IntVar(&o.Spec.Dataset.Size, "size", 0, "working size in `pixels` (default 256)")
