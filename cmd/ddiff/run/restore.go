@@ -115,8 +115,10 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if spec.KeepStates != "" && o.results == "" {
 		return cli.Usage(errors.New("restore: --keep-states needs --results DIR, where the states are kept"))
 	}
-	if flags.Changed("trace-file") && o.results == "" {
-		return cli.Usage(errors.New("restore: --trace-file needs --results DIR: the spans are those of a campaign"))
+	for _, flag := range []string{"trace-file", "stage-timeout"} {
+		if flags.Changed(flag) && o.results == "" {
+			return cli.Usage(fmt.Errorf("restore: --%s needs --results DIR: it is one of a campaign", flag))
+		}
 	}
 	spec.KeepObserved = o.keep(flags, spec)
 	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}

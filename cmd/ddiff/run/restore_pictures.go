@@ -30,7 +30,7 @@ import (
 
 // configure opens the prior and makes the configuration of the sessions. It opens the runtimes only where the precision auto asks the device.
 func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Runtime, err error) {
-	if _, err := w.Stages.Limits(); err != nil {
+	if err := w.Stages.CheckMemory(); err != nil {
 		return nil, err
 	}
 	p, err := cli.OpenPriorOf(w.spec, w.Catalogue)

@@ -49,7 +49,7 @@ func newSessionCommand(c shard.Catalogue) *cobra.Command {
 	s.AddDevice(f, onnxruntime.ProviderAuto)
 	s.AddBuild(f)
 	s.AddPrecision(f)
-	s.Stages.Add(f)
+	s.Stages.AddMemory(f)
 	s.Process.AddLog(f, "off")
 	return cmd
 }
@@ -71,7 +71,7 @@ func (s *session) run(ctx context.Context, in io.Reader, out, stderr io.Writer) 
 	if s.Spec.Batch < 1 || s.Spec.Batch > maxPictures {
 		return cli.Usage(fmt.Errorf("session: --batch %d is out of range, want 1 to %d", s.Spec.Batch, maxPictures))
 	}
-	if _, err := s.Stages.Limits(); err != nil {
+	if err := s.Stages.CheckMemory(); err != nil {
 		return err
 	}
 	log, err := s.Process.Logger(stderr)
