@@ -36,6 +36,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 	return map[string]func() []string{
 		"task":       tasks,
 		"method":     methods,
+		"prefer":     fixed("detail"),
 		"preset":     c.Methods.Presets,
 		"fit":        func() []string { return strings.Split(cli.Words(item.Fits()), ", ") },
 		"tile":       fixed(manifest.TileAuto, manifest.TileOff),

@@ -36,7 +36,7 @@ func (m steady) Plan(s method.Settings, schedule prior.Schedule, image operator.
 // determinant q, so that the distances e to the fixed point after three steps have e₃ = p·e₂ − q·e₁.
 func TestStepsWithAGaussianPrior(t *testing.T) {
 	t.Parallel()
-	const at, rho, zeta, gamma = 80, 1.0, 0.64, 0.2
+	const at, rho, zeta, gamma, gain = 80, 1.0, 0.64, 0.2, 1.5
 	e := newExample(t, operator.InpaintRandom, 16)
 	alpha := e.prior.Schedule.AlphaBar[at]
 	root, tau2 := math.Sqrt(alpha), (1-alpha)/alpha
@@ -55,6 +55,14 @@ func TestStepsWithAGaussianPrior(t *testing.T) {
 			func(a, y, s2, d float64) (float64, float64, float64) { // of x + u, where u = x·τ²/s²
 				k := rho / (a*a + rho)
 				return a * y / (a*a + rho*tau2/s2) / d, k*d + (1-k)*(1-d), 0
+			},
+		},
+		{
+			"exact with a gain", "ddiff", map[string]parameter.Value{"data_step": parameter.Word("exact"), "gain": parameter.Number(gain)},
+			map[string]float64{"rho": rho, "dual": 1, "next": root}, root,
+			func(a, y, s2, d float64) (float64, float64, float64) { // of x + c·u, where u = x·τ²/(c·s²)
+				k := rho / (a*a + rho)
+				return a * y / (a*a + rho*tau2/(gain*s2)) / d, k*d + (1-k)*(1-gain*d), 0
 			},
 		},
 		{

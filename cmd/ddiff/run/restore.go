@@ -33,6 +33,7 @@ type restoreOptions struct {
 	into    string // folder of the restored pictures; empty: that of each input
 	results string // output of the campaign, which is kept
 	force   bool
+	prefer  string             // see [prefer]
 	blur    drawfile.BlurShape // of the width that is estimated in each picture; empty: none
 	outputOptions
 }
@@ -69,6 +70,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: none are kept)")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")
+	f.StringVar(&o.prefer, "prefer", "", "`detail`: sharper, in super_resolution by 4 or more; it cost 0.5 dB on eight photographs (default: the highest PSNR)")
 	f.StringVar(&o.Spec.Preset, "preset", "", "solver `settings`; see: ddiff tasks (default \"natural\")")
 	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, bundled:base, an ONNX file or the `folder` of a bundle (default \"bundled\")")
 	f.IntVar(&o.Spec.Steps, "steps", 0, "solver steps (default: the preset's)")
@@ -223,10 +225,14 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 // complete chooses method and settings of a restoration, if auto, and checks that it has its inputs.
 func (o *restoreOptions) complete(spec *manifest.Spec, auto bool) error {
 	// Settings of a person, and other priors than the measured one, leave nothing to choose.
-	if auto && (spec.Prior == manifest.PriorBundled || spec.Prior == manifest.PriorBase) {
+	auto = auto && (spec.Prior == manifest.PriorBundled || spec.Prior == manifest.PriorBase)
+	if auto {
 		if err := chooseMethods(spec, o.Catalogue, o.blur != ""); err != nil {
 			return err
 		}
+	}
+	if err := prefer(o.prefer, spec, o.Catalogue, auto && len(o.Sweeps) == 0); err != nil {
+		return err
 	}
 	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") && o.blur == "" {
 		return cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=auto, or std=N, N = 256 · (standard deviation in pixels) / " +
