@@ -44,15 +44,26 @@ def ahead_of_all(rows: list[Row], method: str) -> list[Row]:
     return out
 
 
+def psnr(rows: list[Row]) -> dict[tuple[str, str, str], dict[str, dict[str, float]]]:
+    """The PSNR by cell, method and photograph."""
+    out: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for r in rows:
+        out[r["task"], r["params"], r["sigma"]][r["method"]][r["image"]] = float(r["psnr"])
+    return out
+
+
+def versus(of: dict[str, dict[str, float]], method: str, other: str) -> Row:
+    """By how much a method is ahead of another one in a cell, with half the interval of the paired difference."""
+    ahead, half = campaigns.mean([of[method][image] - of[other][image] for image in sorted(of[method])])
+    return {"ahead": str(ahead), "half_width": str(half)}
+
+
 def pairs(rows: list[Row]) -> dict[tuple[str, str, str], tuple[float, float, float, float]]:
     """By cell the mean PSNR of ddiff and dpir, and by how much ddiff is ahead with half its interval, from the PSNR of each photograph."""
-    psnr: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for r in rows:
-        psnr[r["task"], r["params"], r["sigma"]][r["method"]][r["image"]] = float(r["psnr"])
     out = {}
-    for cell, of in psnr.items():
-        ahead, half = campaigns.mean([of["ddiff"][image] - of["dpir"][image] for image in sorted(of["ddiff"])])
-        out[cell] = (*(campaigns.mean(list(of[m].values()))[0] for m in ("ddiff", "dpir")), ahead, half)
+    for cell, of in psnr(rows).items():
+        difference = versus(of, "ddiff", "dpir")
+        out[cell] = (*(campaigns.mean(list(of[m].values()))[0] for m in ("ddiff", "dpir")), float(difference["ahead"]), float(difference["half_width"]))
     return out
 
 
@@ -71,8 +82,9 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
     comparison = [r for r in stored("methods-comparison.csv") if r["photographs"] == "examples/images"]
     equal = ahead_of_all([r for r in comparison if r["campaign"] == "equal_cost" and r["size"] == "128"], "ddiff")
     highest = sum(float(r["ahead"]) >= 0 for r in equal)
-    others = [max(float(r[m]) for m in ("diffpir", "ddrm", "daps") if r.get(m)) for r in by_side["64"]]
-    ours = [found_in(cells, r["task"], r["params"], r["sigma"])[0] for r in by_side["64"]]
+    every = psnr(stored("quality-64.csv"))
+    best = {m: [versus(of, m, max((o for o in of if o != m), key=lambda o: np.mean(list(of[o].values())))) for of in every.values()] for m in ("ddiff", "dpir")}
+    to_mean = [versus(of, "ddiff", "diffpir_mean") for of in every.values() if "diffpir_mean" in of]
     axes = [f"{np.mean([float(r[a]) for r in stored('quality-ascent.csv') if r['method'] == m]):.{digits}f}"
             for a, digits in (("psnr", 2), ("ssim", 3), ("haarpsi", 3), ("gradient_energy", 2), ("evaluations", 1)) for m in ("ddiff", "dpir")]
     for pattern, values in (
@@ -83,8 +95,10 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
          (len(ahead := beyond(both, 1)), f"{min(ahead):.2f}", f"{max(ahead):.2f}", len(beyond(both, -1)) or "none")),
         (r"with Holm's correction over the 24 cells (\d+) of these remains", (remaining(both, photographs),)),
         (r"best or tied in\s+\[(\d+) of (\d+) problems\]", (tied(both), len(cells))),
-        (r"of the other three, `ddiff` is highest in (\d+) of the (\d+) cells",
-         (sum(round(a, 2) > round(b, 2) for a, b in zip(ours, others)), len(ours))),
+        (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=8     of all seven",
+         (len(every), tied(best["ddiff"]), tied(best["dpir"]), f"{-min(float(r['ahead']) for r in best['ddiff']):.2f}")),
+        (r"ahead of that mean beyond its interval in (\d+) of (\d+) cells, .* behind beyond it in (\w+)\.",
+         (len(beyond(to_mean, 1)), len(to_mean), WORDS[len(beyond(to_mean, -1))])),
         (r"`dpir` has the highest mean in (\w+) of (\w+) tasks, .* and is behind beyond it in (\w+)\.",
          (WORDS[highest], WORDS[len(equal)], WORDS[len(beyond(equal, -1))])),
         (r"best or tied in (\d+) of 24 cells at 128×128, in (\d+) at 64×64, in (\d+) on twelve further photographs, and in (\d+) on eight",
