@@ -23,6 +23,7 @@ import (
 func (s *Spec) Validate(p Program) error {
 	c := checker{spec: s, Program: p}
 	c.ranges()
+	c.inRange = len(c.problems) == 0
 	c.required()
 	c.names()
 	c.leftOut()
@@ -160,7 +161,7 @@ func (c *checker) names() {
 		return
 	}
 	m := c.Prior.MultipleOf
-	if len(s.checkRanges()) == 0 {
+	if c.inRange {
 		tile, _, err := s.Tiles(c.Prior.TileSide(), m)
 		if problem, ok := errors.AsType[*FieldError](err); ok {
 			c.problems = append(c.problems, problem)
@@ -402,6 +403,7 @@ type checker struct {
 	Program
 	spec     *Spec
 	problems []*FieldError
+	inRange  bool // ranges found nothing
 }
 
 // add records the error of a field, unless it is nil.
