@@ -251,8 +251,8 @@ prior-report: build runtime ## Compare the bundled prior with BM3D, and others (
 	@scripts/prior-report.sh $(PRIOR_REPORT)
 
 .PHONY: wheel
-wheel: build-packages ## Build the Python package with the program inside, in bin/wheel (ARCH=arm64: for Linux on another processor, with its cross-compiler)
-	@rm -rf bin/wheel && CGO_ENABLED=1 GOARCH=$(ARCH) $(if $(ARCH),CC=$(subst amd64,x86_64,$(subst arm64,aarch64,$(ARCH)))-linux-gnu-gcc) go build -ldflags='-s -w -buildid=' -o bin/wheel/ddiff ./cmd/ddiff
+wheel: build-packages ## Build the Python package with the program inside, in bin/wheel (ARCH=arm64: for Linux on another processor, with its cross-compiler; ARCH=macos: for macOS on arm64)
+	@rm -rf bin/wheel && $(if $(filter macos,$(ARCH)),PYTHON=$(PYTHON) scripts/macos.sh bin/wheel/ddiff,CGO_ENABLED=1 GOARCH=$(ARCH) $(if $(ARCH),CC=$(subst amd64,x86_64,$(subst arm64,aarch64,$(ARCH)))-linux-gnu-gcc) go build -ldflags='-s -w -buildid=' -o bin/wheel/ddiff ./cmd/ddiff)
 	@PYTHON=$(PYTHON) scripts/wheel.sh bin/wheel/ddiff bin/wheel
 
 .PHONY: python-test

@@ -29,7 +29,7 @@ def _onnxruntime() -> Path | None:
     try:  # Both packages have the same folder, and libraries that are named after their versions.
         return _newest("onnxruntime", f"capi/libonnxruntime.so.{metadata.version('onnxruntime-gpu')}")
     except metadata.PackageNotFoundError:
-        return _newest("onnxruntime", "capi/libonnxruntime.so.*")
+        return _newest("onnxruntime", "capi/libonnxruntime.*.dylib" if sys.platform == "darwin" else "capi/libonnxruntime.so.*")
 
 
 def _folder(package: str) -> Path | None:
