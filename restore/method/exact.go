@@ -37,7 +37,7 @@ const sharpened = 0.01
 func exactParameters() parameter.List {
 	return slices.Concat(minimum(), lateStart(), parameter.List{
 		{Name: "dual", Max: 1, Open: true, Default: 1, Doc: "factor of the dual variable after a step, beside its scale: 1 keeps it"},
-		{Name: "gain", Max: 2, Open: true, Default: 1,
+		{Name: "dual_gain", Max: 2, Open: true, Default: 1,
 			Doc: "factor c of the dual variable in the prior's argument: above 1 accelerates, and weighs the prior as lambda/c would"},
 		{Name: "sharpen", Max: 100, Doc: "amount of the unsharp mask in the last step: above 0 sharper, at a loss of PSNR"},
 		{Name: "noise", Choices: []string{noiseNone, noiseFull}, Doc: "noise in the prior's argument: none, or all of the noise level"},
@@ -88,7 +88,7 @@ func exactStep(b *Builder, s Settings) Next {
 	change, _ := b.minimum(s, v) // x − v = u + x − z
 	x, u := b.Add(v, change), b.Mul(change, b.Planned("dual"))
 	push := u
-	if c := s.Number("gain"); c != 1 {
+	if c := s.Number("dual_gain"); c != 1 {
 		push = b.Mul(u, b.Scalar(float32(c)))
 	}
 	next := b.Add(b.Mul(b.Add(x, push), b.Planned("next")), b.Draw("noise"))

@@ -58,7 +58,7 @@ func TestStepsWithAGaussianPrior(t *testing.T) {
 			},
 		},
 		{
-			"exact with a gain", "ddiff", map[string]parameter.Value{"data_step": parameter.Word("exact"), "gain": parameter.Number(gain)},
+			"exact with a gain", "ddiff", map[string]parameter.Value{"data_step": parameter.Word("exact"), "dual_gain": parameter.Number(gain)},
 			map[string]float64{"rho": rho, "dual": 1, "next": root}, root,
 			func(a, y, s2, d float64) (float64, float64, float64) { // of x + c·u, where u = x·τ²/(c·s²)
 				k := rho / (a*a + rho)
