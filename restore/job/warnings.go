@@ -127,6 +127,9 @@ func (j *Job) estimate() float64 {
 	if err != nil {
 		return math.NaN()
 	}
+	if j.Op.Task != operator.Denoise && j.Item.Sigma <= largestExcess*found {
+		return found // a larger estimate would change no warning
+	}
 	return max(found, noiselevel.EstimateCorrelated(j.noisy()))
 }
 

@@ -23,36 +23,42 @@ type Samples struct {
 	Data []byte
 }
 
-// Encode returns a classic TIFF file with the compression Deflate, which leaves floating-point numbers as they are: they hardly shrink. tree has further tags, and may be nil; those that describe pixels must not be among them.
+// Encode returns a classic TIFF file with the compression Deflate, floating-point numbers without one: they hardly shrink. tree has further tags, and may be nil; those that describe pixels must not be among them.
 func Encode(p Samples, tree *Tree) ([]byte, error) {
 	row := p.Width * p.Channels * p.Bits / 8
 	if p.Width < 1 || p.Height < 1 || p.Channels < 1 || p.Channels > 4 || len(p.Data) != row*p.Height {
 		return nil, fmt.Errorf("encode TIFF: %d bytes do not suit %d×%d×%d samples of %d bits", len(p.Data), p.Width, p.Height, p.Channels, p.Bits)
 	}
-	rows, level := max(1, min(p.Height, stripBytes/row)), zlib.BestSpeed
-	if p.Bits == 32 {
-		level = zlib.NoCompression
-	}
+	rows := max(1, min(p.Height, stripBytes/row))
 	out := []byte("II*\x00\x00\x00\x00\x00")
 	var offsets, sizes []uint32
 	for y := 0; y < p.Height; y += rows {
-		strip := bytes.Clone(p.Data[y*row : min(y+rows, p.Height)*row])
-		for at := 0; at < len(strip); at += row {
-			p.predict(strip[at : at+row])
+		strip := p.Data[y*row : min(y+rows, p.Height)*row]
+		if p.Bits != 32 {
+			var err error
+			if strip, err = p.deflated(bytes.Clone(strip), row); err != nil {
+				return nil, fmt.Errorf("encode TIFF: %w", err)
+			}
 		}
-		var packed bytes.Buffer
-		z, err := zlib.NewWriterLevel(&packed, level)
-		if err != nil {
-			return nil, fmt.Errorf("encode TIFF: %w", err)
-		}
-		_, err = z.Write(strip)
-		if err := errors.Join(err, z.Close()); err != nil {
-			return nil, fmt.Errorf("encode TIFF: %w", err)
-		}
-		offsets, sizes = append(offsets, uint32(len(out))), append(sizes, uint32(packed.Len()))
-		out = even(append(out, packed.Bytes()...))
+		offsets, sizes = append(offsets, uint32(len(out))), append(sizes, uint32(len(strip)))
+		out = even(append(out, strip...))
 	}
 	return p.directory(tree, offsets, sizes, rows).append(out, 4), nil
+}
+
+// deflated compresses rows of whole numbers, which it changes.
+func (p Samples) deflated(strip []byte, row int) ([]byte, error) {
+	for at := 0; at < len(strip); at += row {
+		p.predict(strip[at : at+row])
+	}
+	var packed bytes.Buffer
+	z, err := zlib.NewWriterLevel(&packed, zlib.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	_, err = z.Write(strip)
+	err = errors.Join(err, z.Close())
+	return packed.Bytes(), err
 }
 
 // predict replaces the whole numbers of a row by their differences.
@@ -76,9 +82,9 @@ func (p Samples) directory(tree *Tree, offsets, sizes []uint32, rows int) *Tree 
 		t.Entries, t.Subs = append(t.Entries, tree.Entries...), tree.Subs
 	}
 	bits, formats := make([]uint16, p.Channels), make([]uint16, p.Channels)
-	format, predictor := uint16(whole), uint16(2)
+	format, predictor, compression := uint16(whole), uint16(2), uint16(deflate)
 	if p.Bits == 32 {
-		format, predictor = float, 1
+		format, predictor, compression = float, 1, none
 	}
 	for i := range p.Channels {
 		bits[i], formats[i] = uint16(p.Bits), format
@@ -88,7 +94,7 @@ func (p Samples) directory(tree *Tree, offsets, sizes []uint32, rows int) *Tree 
 		photometric = blackIsZero
 	}
 	for _, e := range []Entry{
-		Long(TagWidth, uint32(p.Width)), Long(TagHeight, uint32(p.Height)), Short(tagBits, bits...), Short(tagCompression, deflate),
+		Long(TagWidth, uint32(p.Width)), Long(TagHeight, uint32(p.Height)), Short(tagBits, bits...), Short(tagCompression, compression),
 		Short(tagPhotometric, photometric), Short(tagSamples, uint16(p.Channels)), Long(tagRowsPerStrip, uint32(rows)), Short(tagPredictor, predictor),
 		Short(tagSampleFormat, formats...), Long(tagStripOffsets, offsets...), Long(tagStripSizes, sizes...), Short(TagOrientation, 1),
 	} {
