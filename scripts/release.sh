@@ -89,7 +89,7 @@ for arch in amd64 arm64; do
 	cp "$source"/{LICENSE,README.md,CHANGELOG.md} "$documentation"
 	(cd "$source" && "$work/parts" documents -arch $arch -program "$tree/bin/ddiff" -runner "$runner" -cpu "$tree/lib/ddiff" "$documentation")
 	cp "$documentation/ddiff.cdx.json" "$out/$stem.cdx.json"
-	"$source/scripts/wheel.sh" "$tree/bin/ddiff" "$out"
+	"$source/scripts/wheel.sh" "$tree/bin/ddiff" "$out" "$documentation/licenses"
 	links=$(find "$tree" ! -type f ! -type d)
 	[[ -z $links ]] || {
 		echo "release: $links is neither a file nor a folder" >&2

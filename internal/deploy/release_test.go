@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
@@ -47,6 +48,16 @@ func TestRelease(t *testing.T) {
 		t.Fatalf("%q, want %q", names, want)
 	}
 	for _, name := range names {
+		if strings.HasSuffix(name, ".whl") {
+			wheel, err := zip.OpenReader(filepath.Join(folders[0], name))
+			must(t, err)
+			for _, want := range []string{"ddiff/licenses/LICENSE", "ddiff/licenses/std@"} {
+				if !slices.ContainsFunc(wheel.File, func(f *zip.File) bool { return strings.HasPrefix(f.Name, want) }) {
+					t.Errorf("%s lacks %s", name, want)
+				}
+			}
+			must(t, wheel.Close())
+		}
 		first, err := os.ReadFile(filepath.Join(folders[0], name))
 		must(t, err)
 		second, err := os.ReadFile(filepath.Join(folders[1], name))
