@@ -231,8 +231,10 @@ func (o *restoreOptions) complete(spec *manifest.Spec, auto bool) error {
 			return err
 		}
 	}
-	if err := prefer(o.prefer, spec, o.Catalogue, auto && len(o.Sweeps) == 0); err != nil {
-		return err
+	if o.prefer != "" {
+		if err := prefer(o.prefer, spec, o.Catalogue, auto && len(o.Sweeps) == 0); err != nil {
+			return err
+		}
 	}
 	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") && o.blur == "" {
 		return cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=auto, or std=N, N = 256 · (standard deviation in pixels) / " +

@@ -25,8 +25,6 @@ const (
 func prefer(what string, s *manifest.Spec, c shard.Catalogue, auto bool) error {
 	t := &s.Tasks[0]
 	switch {
-	case what == "":
-		return nil
 	case what != preferDetail:
 		return cli.Usage(fmt.Errorf("--prefer: %w", manifest.Unknown("preference", what, []string{preferDetail})))
 	case !auto:

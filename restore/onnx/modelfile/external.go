@@ -74,7 +74,7 @@ func embed(path string, m *onnxpb.ModelProto) (bool, error) {
 			return false, fmt.Errorf("read %s: %w %s is cut short: tensor %s ends at byte %d of %d", path, ErrExternal, name, t.Name, offset+length, size)
 		}
 		if total += length; total > MaxFileBytes {
-			return false, fmt.Errorf("read %s: %w", path, tooLarge())
+			return false, fmt.Errorf("read %s: %w exceeds 2 GiB, the limit of one graph; export the model with --float16", path, ErrExternal)
 		}
 		t.RawData = data[offset : offset+length : offset+length]
 		t.ExternalData, t.DataLocation = nil, onnxpb.TensorProto_DEFAULT
@@ -111,7 +111,7 @@ func readDataFile(path, want string) ([]byte, error) {
 	case os.IsNotExist(err):
 		return nil, fmt.Errorf("%w: %s does not exist; put it beside the model", ErrExternal, path)
 	case errors.Is(err, regular.ErrTooLarge):
-		return nil, tooLarge()
+		return nil, fmt.Errorf("%w: %w, the limit of one graph; export the model with --float16", ErrExternal, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrExternal, err)
 	case want == "":
@@ -121,8 +121,4 @@ func readDataFile(path, want string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s was altered: its SHA-256 is %.12s..., the model has %.12s...; download it again", ErrExternal, path, got, want)
 	}
 	return data, nil
-}
-
-func tooLarge() error {
-	return fmt.Errorf("%w exceeds 2 GiB, the limit of one graph; export the model with --float16", ErrExternal)
 }
