@@ -44,7 +44,7 @@ func TestRestorePrefersDetail(t *testing.T) {
 	}
 	for _, args := range [][]string{{}, {"--sigma", "auto"}} { // auto waits for the noise of the picture
 		sharp, choice := restored(append(args, "--prefer", "detail")...)
-		if !strings.Contains(choice, "0.5 dB less") {
+		if !strings.Contains(choice, "0.55 dB less") {
 			t.Errorf("%v: the reason is %q", args, choice)
 		}
 		if len(args) == 0 && !(sharp > 1.3*plain) {

@@ -171,8 +171,7 @@ func (j *Job) planes() (out []plane) {
 	for first := 0; first < len(j.Problem.Y); first += height * width {
 		for part := range step * step {
 			p := plane{height: height / step, width: width / step, least: float32(least)}
-			n := (height + 1) / step * ((width + 1) / step)
-			p.v, p.at = make([]float32, 0, n), make([]int, 0, n)
+			p.v, p.at = make([]float32, 0, p.height*p.width), make([]int, 0, p.height*p.width)
 			for y := part / step; y < height; y += step {
 				for x := part % step; x < width; x += step {
 					at := first + y*width + x

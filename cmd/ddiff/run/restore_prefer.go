@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
@@ -18,18 +17,19 @@ const preferDetail = "detail"
 const (
 	detailSharpen = 3
 	detailFactor  = 4 // from this factor of super_resolution on
-	detailCost    = "sharper: on eight photographs at 64×64, sigma 0.05 and factor 4 it had 2.5 times the gradient energy and 0.5 dB less"
+	detailCost    = "sharper: on eight photographs at 64×64, sigma 0.05 and factor 4 it had 2.5 times the gradient energy and 0.55 dB less"
 )
 
 // prefer changes the settings of a restoration that were chosen by the table, if auto, also those that wait for an estimate.
-func prefer(what string, s *manifest.Spec, c shard.Catalogue, auto bool) error {
+func prefer(what string, s *manifest.Spec, auto bool) error {
 	t := &s.Tasks[0]
+	factor, given := t.Params["factor"] // detailFactor is its default
 	switch {
 	case what != preferDetail:
 		return cli.Usage(fmt.Errorf("--prefer: %w", manifest.Unknown("preference", what, []string{preferDetail})))
 	case !auto:
 		return cli.Usage(errors.New("restore: --prefer changes chosen settings: leave out --method, --preset, --solver, --set and --prior, or set the parameter sharpen of ddiff"))
-	case t.Name != operator.SuperResolution || enlargement(*t, c) < detailFactor:
+	case t.Name != operator.SuperResolution || given && factor < detailFactor:
 		return cli.Usage(fmt.Errorf("restore: --prefer detail is for super_resolution by %d or more, where it was measured: leave it out", detailFactor))
 	}
 	add := func(row *manifest.TaskSpec) {
@@ -46,17 +46,4 @@ func prefer(what string, s *manifest.Spec, c shard.Catalogue, auto bool) error {
 		add(row)
 	}
 	return nil
-}
-
-// enlargement returns the factor of super_resolution.
-func enlargement(t manifest.TaskSpec, c shard.Catalogue) float64 {
-	if factor, ok := t.Params["factor"]; ok {
-		return factor
-	}
-	for _, p := range c.Program().OperatorParameters(t) {
-		if p.Name == "factor" {
-			return p.Default
-		}
-	}
-	return 0
 }

@@ -2,9 +2,6 @@ package modelfile
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -73,32 +70,5 @@ func TestReadModelRefusesOtherFiles(t *testing.T) {
 	}
 	if _, err := ReadModel(data); err != nil {
 		t.Errorf("a model of one file: %v", err)
-	}
-}
-
-// Weights above 2 GiB are refused before they are read, with the remedy. The file has a length and no content.
-func TestReadFileAbove2GiB(t *testing.T) {
-	dir := t.TempDir()
-	data, err := proto.Marshal(&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{
-		Node: []*onnxpb.NodeProto{{OpType: "Identity", Input: []string{"w"}, Output: []string{"y"}}},
-		Initializer: []*onnxpb.TensorProto{{
-			Name: "w", DataLocation: onnxpb.TensorProto_EXTERNAL, ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: "w.data"}},
-		}},
-	}})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "m.onnx"), data, 0o600)
-	}
-	weights := filepath.Join(dir, "w.data")
-	if err == nil {
-		err = os.WriteFile(weights, nil, 0o600)
-	}
-	if err == nil {
-		err = os.Truncate(weights, MaxFileBytes+1)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = ReadFile(filepath.Join(dir, "m.onnx")); !errors.Is(err, ErrExternal) || !strings.Contains(err.Error(), "export the model with --float16") {
-		t.Errorf("error %v, want ErrExternal and the remedy", err)
 	}
 }
