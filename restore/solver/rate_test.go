@@ -93,11 +93,9 @@ func TestStepsWithAGaussianPrior(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := resolve(t, method.Request{Method: c.method, Preset: "natural", Task: e.op.Task, Steps: 8, Values: unmirrored(c.values)})
-			m, err := method.Builtin().Find(c.method)
-			must(t, err)
 			var x [3][]float32
 			for i := range x {
-				run := planRun(t, steady{m, at, i + 1, c.scalars}, s, e.prior, e.op)
+				run := planRun(t, steady{named(t, c.method), at, i + 1, c.scalars}, s, e.prior, e.op)
 				x[i] = solve(t, compile(t, onnxtest.Runtime(t), run, 1, Build{}), []Problem{e.problem})[0].X
 			}
 			far := 0
