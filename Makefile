@@ -50,8 +50,10 @@ race: runtime ## Run the tests of the command line with the race detector in the
 	@DDIFF_RACE=1 go test -count=1 -timeout 3h ./cmd/ddiff
 
 .PHONY: picture
-picture: demo ## Compose the picture of the README from the demo
-	@$(PYTHON) tools/readme_picture.py out/demo docs/demo.png
+picture: demo ## Make the pictures of the documents: of the README from the demo, and those of gallery.py (10 minutes)
+	@$(PYTHON) tools/gallery.py demo out/demo docs/demo.png
+	@$(PYTHON) tools/gallery.py restore docs/images
+	@$(PYTHON) tools/gallery.py methods docs/images
 
 # An interpreter with torch and onnx, such as that of a virtual environment with their newest versions.
 TORCH ?= $(PYTHON)
@@ -211,7 +213,7 @@ vulnerabilities: ## Search the code for calls with known vulnerabilities (needs 
 	done
 
 .PHONY: release
-release: ## Build archives and wheels for linux/amd64 and arm64 from a tag, with SBOM, licences and provenance, in bin/release (VERSION=1.2.3-rc1 without a tag; SIGN=COMMAND)
+release: ## Build archives and wheels for linux/amd64 and arm64, and a wheel for macOS, from a tag, with SBOM, licences and provenance, in bin/release (VERSION=1.2.3-rc1 without a tag; SIGN=COMMAND)
 	@scripts/packages.sh release
 	@scripts/release.sh "$(VERSION)"
 

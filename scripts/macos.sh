@@ -14,7 +14,7 @@ grep -rhoE 'cgo_import_dynamic [^ ]+ [^ ]+ "/(System|usr/lib/libresolv)[^"]+"' -
 		END { for (path in symbols) {
 			n = split(path, part, "/"); name = part[n]; dir = work
 			if (name ~ /dylib/) sub(/\..*/, "", name); else dir = work "/" name ".framework"
-			system("mkdir -p " dir); out = dir "/" name ".tbd"
+			system("mkdir -p \"" dir "\""); out = dir "/" name ".tbd"
 			printf "--- !tapi-tbd\ntbd-version: 4\ntargets: [ arm64-macos ]\ninstall-name: %s\nexports:\n  - targets: [ arm64-macos ]\n    symbols: [ %s ]\n...\n", path, symbols[path] >out
 		} }'
 # The one header that ziglang lacks, for github.com/prometheus/client_golang.
@@ -29,5 +29,5 @@ cat >"$work/cc" <<END
 exec "$work/zig/bin/python" -m ziglang cc -target aarch64-macos.12.0 -idirafter "$work/include" -F"$work" -L"$work" "\$@"
 END
 chmod +x "$work/cc"
-CGO_ENABLED=1 GOOS=darwin GOARCH=arm64 CC=$work/cc go build -ldflags='-s -w -buildid=' -o "$file" ./cmd/ddiff
+CGO_ENABLED=1 GOOS=darwin GOARCH=arm64 CC="'$work/cc'" go build -ldflags='-s -w -buildid=' -o "$file" ./cmd/ddiff
 rm -f ./-.o

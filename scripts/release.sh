@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the archives of a release for linux/amd64 and arm64, with licences and SBOM, and the wheels. Run it through `make release`.
+# Builds the archives of a release for linux/amd64 and arm64, with licences and SBOM, and the wheels, also for macOS on arm64. Run it through `make release`.
 #
 #   release.sh [VERSION [DIR]]      write them to DIR (bin/release); VERSION names a commit without a tag
 #   release.sh --check [VERSION]    only check the checkout, and print the version
@@ -98,6 +98,9 @@ for arch in amd64 arm64; do
 	tar --create --directory "$work" --sort=name --mtime="@$(git show --no-patch --format=%ct HEAD)" --owner=0 --group=0 --numeric-owner \
 		--mode=u=rwX,go=rX --format=gnu "$stem" | gzip -9n >"$out/$stem.tar.gz"
 done
+# The program for macOS has the modules of that for Linux, without procfs.
+GOFLAGS='-mod=readonly -trimpath -buildvcs=true' GOARM64=v8.0 GOWORK=off CGO_CFLAGS=-O2 CGO_LDFLAGS='' "$source/scripts/macos.sh" "$work/ddiff"
+"$source/scripts/wheel.sh" "$work/ddiff" "$out" "$documentation/licenses"
 cd "$out"
 # An in-toto statement with the provenance of SLSA 1.0.
 sha256sum "ddiff-$version"-linux-* ddiff-*.whl | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \
@@ -117,4 +120,4 @@ sha256sum ddiff-* >SHA256SUMS
 if [[ ${SIGN:-} ]]; then
 	$SIGN SHA256SUMS >&2
 fi
-echo "version=$version commit=${commit:0:12} archives=2 wheels=2 dir=$out"
+echo "version=$version commit=${commit:0:12} archives=2 wheels=3 dir=$out"

@@ -21,12 +21,12 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// TestRelease builds archives and wheels for both architectures twice, from clones in two folders, the second time without Go's
+// TestRelease builds archives and wheels for both architectures, and the wheel for macOS, twice, from clones in two folders, the second time without Go's
 // cache, and compares all bytes. It checks what is in the archives, and runs their programs where the environment has neither Go nor a cache,
 // that of arm64 under emulation on another machine.
 func TestRelease(t *testing.T) {
 	if os.Getenv("DDIFF_RELEASE") == "" {
-		t.Skip("builds four programs, one without Go's cache: make release-test")
+		t.Skip("builds six programs, three of them without Go's cache: make release-test")
 	}
 	var folders []string
 	key := filepath.Join(t.TempDir(), "key")
@@ -41,7 +41,7 @@ func TestRelease(t *testing.T) {
 	}
 	names := filesOf(t, folders[0])
 	if want := []string{
-		"SHA256SUMS", "SHA256SUMS.sig", "ddiff-0.0.0+test-py3-none-manylinux_2_34_aarch64.whl", "ddiff-0.0.0+test-py3-none-manylinux_2_34_x86_64.whl", "ddiff-0.0.0-test-linux-amd64.cdx.json", "ddiff-0.0.0-test-linux-amd64.tar.gz",
+		"SHA256SUMS", "SHA256SUMS.sig", "ddiff-0.0.0+test-py3-none-macosx_14_0_arm64.whl", "ddiff-0.0.0+test-py3-none-manylinux_2_34_aarch64.whl", "ddiff-0.0.0+test-py3-none-manylinux_2_34_x86_64.whl", "ddiff-0.0.0-test-linux-amd64.cdx.json", "ddiff-0.0.0-test-linux-amd64.tar.gz",
 		"ddiff-0.0.0-test-linux-arm64.cdx.json", "ddiff-0.0.0-test-linux-arm64.tar.gz",
 		"ddiff-0.0.0-test.provenance.json",
 	}; !slices.Equal(names, want) {
@@ -113,7 +113,7 @@ func checkProvenance(t *testing.T, dir string) {
 	provenance := &slsa.Provenance{}
 	must(t, protojson.Unmarshal(predicate, provenance))
 	must(t, provenance.Validate())
-	if len(statement.Subject) != 6 {
+	if len(statement.Subject) != 7 {
 		t.Errorf("the provenance is about %v", statement.Subject)
 	}
 	for _, s := range statement.Subject {
