@@ -1,6 +1,7 @@
 """Makes the pictures of the documents: degrades bundled photographs, restores them with commands of people, and puts the pictures beside each other.
 
     python3 tools/gallery.py restore docs/images [PROGRAM]    # docs/photographs.md: each file as found, and restored
+    python3 tools/gallery.py files FOLDER                     # the files of docs/photographs.md, for its commands
     python3 tools/gallery.py methods docs/images [PROGRAM]    # docs/methods.md: the methods on one photograph
     python3 tools/gallery.py demo out/demo docs/demo.png      # README: measurements of `make demo` above its restorations
 """
@@ -64,6 +65,11 @@ class Example:
     def file(self) -> str:
         return shlex.split(self.command)[2]
 
+    def named(self, flag: str) -> str:
+        """The file that the command names after a flag."""
+        words = shlex.split(self.command)
+        return words[words.index(flag) + 1]
+
     def degrade(self, folder: Path, seed: int) -> None:
         """Writes FILE, and the kernel or the mask that the command names."""
         with Image.open(PHOTOGRAPHS / f"{self.photograph}.png") as photograph:
@@ -72,17 +78,18 @@ class Example:
         x = np.asarray(picture, float)
         if self.kernel is not None:
             x = ndimage.correlate(x, self.kernel[:, :, None], mode="reflect")
-            np.save(folder / "kernel.npy", self.kernel.astype(np.float32))
+            if not self.named("--kernel").startswith("disk:"):
+                np.save(folder / self.named("--kernel"), self.kernel.astype(np.float32))
         if self.mask is not None:
             x = np.where(self.mask[:, :, None], x, 255)
-            Image.fromarray(255 * self.mask.astype(np.uint8)).save(folder / "mask.png")
+            Image.fromarray(255 * self.mask.astype(np.uint8)).save(folder / self.named("--mask"))
         x += self.noise * np.random.default_rng(seed).standard_normal(x.shape)
         options = {"quality": self.quality} if self.file.endswith("jpg") else {}
         Image.fromarray(np.clip(x.round(), 0, 255).astype(np.uint8)).save(folder / self.file, **options)
 
-    def restore(self, folder: Path, program: Path, *flags: str) -> Image.Image:
+    def restore(self, folder: Path, program: Path) -> Image.Image:
         """Runs the command in folder."""
-        subprocess.run([str(program), *shlex.split(self.command)[1:], *flags], cwd=folder, check=True, capture_output=True)
+        subprocess.run([str(program), *shlex.split(self.command)[1:]], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         (restored,) = folder.glob(Path(self.file).stem + ".restored.*")
         with Image.open(restored) as out:
             return out.convert("RGB")
@@ -120,22 +127,28 @@ EXAMPLES = (
     Example("astronaut", "ddiff restore small.png --task super_resolution --sigma 0.02", noise=2, factor=4),
     Example("rocket", "ddiff restore unsharp.png --task gaussian_deblur --kernel disk:auto --sigma auto", noise=2, kernel=disk(3)),
     Example("chelsea", "ddiff restore shaken.png --task motion_deblur --kernel kernel.npy --sigma auto", noise=2, kernel=shake()),
-    Example("coffee", "ddiff restore scratched.png --task inpaint --mask mask.png --sigma 0.01", mask=scratches()),
-    Example("astronaut", "ddiff restore torn.png --task inpaint --mask mask.png --sigma 0.01", mask=hole()),
+    Example("coffee", "ddiff restore scratched.png --task inpaint --mask scratches.png --sigma 0.01", mask=scratches()),
+    Example("astronaut", "ddiff restore torn.png --task inpaint --mask hole.png --sigma 0.01", mask=hole()),
     Example("coffee", "ddiff restore grey.png --task colorize --sigma 0.02", grey=True),
 )
 
 
+def make_files(folder: Path, _: Path) -> None:
+    """Writes the files of all examples."""
+    for seed, example in enumerate(EXAMPLES):
+        example.degrade(folder, seed)
+
+
 def make_restored(out: Path, program: Path) -> None:
     """Writes restored-NAME.jpg of each example: the file as it is found, and restored."""
-    for seed, example in enumerate(EXAMPLES):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            example.degrade(folder, seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_files(folder, program)
+        for example in EXAMPLES:
             restored = example.restore(folder, program)
             with Image.open(folder / example.file) as found:
                 picture = grid([[found, restored]], ["file", "restored"], restored.width)
-        picture.save(out / f"restored-{Path(example.file).stem}.jpg", quality=88, optimize=True)
+            picture.save(out / f"restored-{Path(example.file).stem}.jpg", quality=88, optimize=True)
 
 
 def make_methods(out: Path, program: Path) -> None:
@@ -172,7 +185,7 @@ def make_demo(results: Path, picture: Path) -> None:
 
 
 if __name__ == "__main__":
-    makers = {"restore": make_restored, "methods": make_methods, "demo": make_demo}
+    makers = {"restore": make_restored, "files": make_files, "methods": make_methods, "demo": make_demo}
     if len(sys.argv) not in (3, 4) or sys.argv[1] not in makers or (sys.argv[1] == "demo" and len(sys.argv) != 4):
         sys.exit(__doc__)
     makers[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3] if len(sys.argv) == 4 else campaigns.REPO / "bin/ddiff").absolute())
