@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -92,11 +91,7 @@ type bundle struct {
 // open reads a part.
 func (b *bundle) open(role string) (*network, error) {
 	path := filepath.Join(b.dir, b.card.Files[role].File)
-	data, err := modelfile.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", prior.ErrBundle, err)
-	}
-	n, err := newNetwork(path, data)
+	n, err := openNetwork(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", prior.ErrBundle, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
@@ -23,8 +25,13 @@ type network struct {
 	parameters int
 }
 
-func newNetwork(file string, data []byte) (*network, error) {
-	m, err := modelfile.ReadModel(data)
+// openNetwork reads a model file.
+func openNetwork(file string) (*network, error) {
+	m, err := modelfile.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	data, err := proto.Marshal(m.Proto())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

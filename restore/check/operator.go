@@ -76,7 +76,7 @@ func Operator(ctx context.Context, rt *onnxruntime.Runtime, file string, o Opera
 	if err != nil {
 		return nil, err
 	}
-	n, err := newNetwork(file, data)
+	n, err := openNetwork(file)
 	if err != nil {
 		return nil, err
 	}

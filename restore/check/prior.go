@@ -75,11 +75,7 @@ type PriorReport struct {
 // Prior checks the prior in file, which may be prior.Bundled, or the folder of a bundle. Errors are those of prior.Load, ErrVectors and
 // ErrNotFinite; deviations from the vectors are in the report.
 func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOptions) (*PriorReport, error) {
-	data, err := prior.Read(file)
-	if err != nil {
-		return nil, err
-	}
-	p, err := prior.Load(file, data)
+	p, err := prior.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +104,7 @@ func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOpt
 		r.Kind = "bundle"
 		r.BundleReport, err = c.bundle(ctx, file)
 	} else {
-		r.Vectors, err = c.vectors(ctx, file, data)
+		r.Vectors, err = c.vectors(ctx, file)
 	}
 	if err != nil {
 		return nil, err
@@ -237,12 +233,12 @@ func (c *priorCheck) estimateNoise(ctx context.Context, x, eps []float32, t int)
 }
 
 // vectors compares the file, and the form that the solver inlines unless the network is continuous, with the reference vectors; nil without vectors.
-func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Agreement, error) {
+func (c *priorCheck) vectors(ctx context.Context, file string) (*Agreement, error) {
 	v, err := readVectors(file)
 	if err != nil || v == nil {
 		return nil, err
 	}
-	n, err := newNetwork(file, data)
+	n, err := openNetwork(file)
 	if err != nil {
 		return nil, err
 	}

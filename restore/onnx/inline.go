@@ -80,7 +80,7 @@ func (g *Graph) inline(m *modelfile.Model, inputs map[string]Value) (*renamer, e
 		g.store(&onnxpb.TensorProto{
 			Dims: t.Dims, DataType: t.DataType, FloatData: t.FloatData, Int32Data: t.Int32Data,
 			StringData: t.StringData, Int64Data: t.Int64Data, Name: name, RawData: t.RawData,
-			DoubleData: t.DoubleData, Uint64Data: t.Uint64Data,
+			DoubleData: t.DoubleData, Uint64Data: t.Uint64Data, DataLocation: t.DataLocation, ExternalData: t.ExternalData,
 		})
 	}
 	// Copies also share the nodes that depend on weights only.

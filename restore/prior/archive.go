@@ -37,8 +37,8 @@ func ReadBundleCard(dir string) (*BundleCard, error) {
 	return ParseBundleCard(path, data)
 }
 
-// readBundle returns the archive of the bundle in dir, with external data embedded. It checks the digests of the files.
-func readBundle(dir string) ([]byte, error) {
+// readBundle returns the archive of the bundle in dir, with its models as read returns them. It checks the digests of the files.
+func readBundle(dir string, read func(path string) ([]byte, error)) ([]byte, error) {
 	c, err := ReadBundleCard(dir)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func readBundle(dir string) ([]byte, error) {
 		return nil, err
 	}
 	for _, r := range c.Roles() { // one part is in memory beside the archive
-		data, err := modelfile.ReadFile(filepath.Join(dir, c.Files[r.Name].File))
+		data, err := read(filepath.Join(dir, c.Files[r.Name].File))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 		}
@@ -104,7 +104,8 @@ func altered(bundle, file string) error {
 }
 
 func tooLarge(bundle string) error {
-	return fmt.Errorf("%w %s: its parts together exceed 2 GiB, the limit of one graph; export the bundle with --float16", ErrBundle, bundle)
+	return fmt.Errorf("%w %s: %w: its parts together exceed 2 GiB, the limit of one graph; export the bundle with --float16 or --external-data",
+		ErrBundle, bundle, regular.ErrTooLarge)
 }
 
 func add(w *tar.Writer, name string, data []byte) error {

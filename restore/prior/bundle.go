@@ -146,7 +146,7 @@ func (c *BundleCard) card() Card {
 }
 
 // loadBundle loads the prior in an archive that Read returned. The messages name parts as FILE/PART.
-func loadBundle(file string, data []byte) (*Prior, error) {
+func loadBundle(file string, data []byte, dir string) (*Prior, error) {
 	c, parts, err := unpack(file, data)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 	opset := 0
 	for _, r := range c.Roles() {
 		name := filepath.Join(file, c.Files[r.Name].File)
-		model, err := modelfile.ReadModel(parts[r.Name])
+		model, err := modelfile.ReadModelBeside(parts[r.Name], dir)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, name, err)
 		}

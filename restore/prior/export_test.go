@@ -2,6 +2,7 @@ package prior
 
 import (
 	"context"
+	"path/filepath"
 
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
@@ -34,3 +35,15 @@ func (p *Prior) TryAgainst(ctx context.Context, rt *onnxruntime.Runtime, factor 
 	}
 	return p.try(ctx, rt, w, Exported, want), err
 }
+
+// OpenMapped is Open for the file of a prior whose large weights stay in its data files, whatever their size.
+func OpenMapped(path string) (*Prior, error) {
+	data, err := modelfile.ReadMapped(path)
+	if err != nil {
+		return nil, err
+	}
+	return load(path, data, filepath.Dir(path))
+}
+
+// Network is the network as it is in the file.
+func (p *Prior) Network() *modelfile.Model { return p.file }

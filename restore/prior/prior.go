@@ -44,16 +44,36 @@ type Prior struct {
 
 // Open reads and loads the prior at path, which may be Bundled or Base.
 func Open(path string) (*Prior, error) {
-	data, err := Read(path)
+	data, dir, err := readFrom(path)
 	if err != nil {
 		return nil, err
 	}
-	return Load(path, data)
+	return load(path, data, dir)
 }
 
 // Read returns the bytes of the prior at path, which may be Bundled or Base, with external data inlined; see modelfile.ReadFile. The
 // folder of a bundle gives the archive with which the bundle travels; a tar archive of one travels as it is, with its own digest.
+// Large tensors of files that exceed 2 GiB in all stay in the data files, see modelfile.ReadMapped: only Open loads such bytes.
 func Read(path string) ([]byte, error) {
+	data, _, err := readFrom(path)
+	return data, err
+}
+
+// readFrom is Read, with the folder in which data files stay, "" for none.
+func readFrom(path string) (data []byte, dir string, err error) {
+	data, err = read(path, modelfile.ReadFile)
+	if !errors.Is(err, regular.ErrTooLarge) {
+		return data, "", err
+	}
+	dir = filepath.Dir(path)
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		dir = path
+	}
+	data, err = read(path, modelfile.ReadMapped)
+	return data, dir, err
+}
+
+func read(path string, file func(path string) ([]byte, error)) ([]byte, error) {
 	switch path {
 	case Bundled:
 		return bundled, nil
@@ -61,7 +81,7 @@ func Read(path string) ([]byte, error) {
 		return readBase()
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return readBundle(path)
+		return readBundle(path, file)
 	}
 	if strings.EqualFold(filepath.Ext(path), ".tar") {
 		data, err := regular.Read(path, modelfile.MaxFileBytes)
@@ -70,16 +90,19 @@ func Read(path string) ([]byte, error) {
 		}
 		return data, nil
 	}
-	return modelfile.ReadFile(path)
+	return file(path)
 }
 
 // Load parses a prior that Read returned and checks its card (ErrCard), the graph's interface (ErrGraph) and their
 // agreement, and those of a bundle's parts (ErrBundle). file names the prior in messages.
-func Load(file string, data []byte) (*Prior, error) {
+func Load(file string, data []byte) (*Prior, error) { return load(file, data, "") }
+
+// load is Load for a prior whose data files may be in a folder.
+func load(file string, data []byte, dir string) (*Prior, error) {
 	if isArchive(data) {
-		return loadBundle(file, data)
+		return loadBundle(file, data, dir)
 	}
-	m, err := modelfile.ReadModel(data)
+	m, err := modelfile.ReadModelBeside(data, dir)
 	if err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}

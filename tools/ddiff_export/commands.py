@@ -48,8 +48,6 @@ def latent_diffusion(
         state = stable_diffusion.read_folder(weights)
     else:
         state = checkpoint.read(weights)
-    if c.text and not o.half and sum(v.numel() for v in state.values()) > 1 << 29:  # of four bytes each
-        raise ExportError(f"{weights}: the bundle would exceed 2 GiB, which ddiff does not read; add --float16")
     model = ldm.load(c, state, str(weights), label, ema, words)
     training = f"latent diffusion, configuration {config}"
     if c.text:

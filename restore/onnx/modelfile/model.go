@@ -24,7 +24,11 @@ type Model struct {
 }
 
 // ReadModel parses a model file. All errors wrap ErrModel.
-func ReadModel(data []byte) (*Model, error) {
+func ReadModel(data []byte) (*Model, error) { return ReadModelBeside(data, "") }
+
+// ReadModelBeside is ReadModel for the bytes of ReadMapped, with the folder of the file, in which the data files stay and do not change. Without a
+// folder it is ReadModel, which refuses data files.
+func ReadModelBeside(data []byte, dir string) (*Model, error) {
 	p := &onnxpb.ModelProto{}
 	if err := proto.Unmarshal(data, p); err != nil {
 		return nil, fmt.Errorf("parse: %w: not an ONNX file, or cut short (%d bytes)", ErrModel, len(data))
@@ -32,9 +36,17 @@ func ReadModel(data []byte) (*Model, error) {
 	if p.Graph == nil || len(p.Graph.Node) == 0 {
 		return nil, fmt.Errorf("parse: %w: it has no graph", ErrModel)
 	}
+	weights := p.Graph.Initializer
+	if dir != "" {
+		var err error
+		if p.Graph.Initializer, err = locate(p, dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := oneFile(p); err != nil {
 		return nil, err
 	}
+	p.Graph.Initializer = weights
 	if err := checkNodes(p.Graph); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func eachMessage(m protoreflect.Message, depth int) (err error) {
 	switch m := m.Interface().(type) {
 	case *onnxpb.TensorProto:
 		if m.DataLocation == onnxpb.TensorProto_EXTERNAL || len(m.ExternalData) > 0 {
-			return fmt.Errorf("read tensor %q: %w: its values are in another file", m.Name, ErrModel)
+			return fmt.Errorf("read tensor %q: %w: its values are in another file; export it as one file, below 2 GiB with --float16", m.Name, ErrModel)
 		}
 		return nil
 	case *onnxpb.GraphProto:

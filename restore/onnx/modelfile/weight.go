@@ -13,12 +13,13 @@ func (f *fuser) floats(name string) []float32 {
 	if !ok || infer.DType(t.DataType) != infer.Float {
 		return nil
 	}
-	if len(t.RawData) == 0 {
+	raw := stored(t)
+	if len(raw) == 0 {
 		return t.FloatData
 	}
-	out := make([]float32, len(t.RawData)/4)
+	out := make([]float32, len(raw)/4)
 	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.RawData[4*i:]))
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 	}
 	return out
 }

@@ -108,6 +108,10 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 		func() error { return opts.SetInterOpNumThreads(1) },
 		func() error { return r.appendProvider(opts, t, model) },
 		func() error { return addOperations(opts) },
+		// Weights that stay in files have absolute paths, see modelfile.ReadModelBeside.
+		func() error {
+			return opts.AddSessionConfigEntry("session.model_external_initializers_file_folder_path", "/")
+		},
 		// Failures are returned as errors; do not print them too.
 		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
 	}
