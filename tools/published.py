@@ -12,7 +12,7 @@ import numpy as np
 from campaigns import REPO
 
 T = TypeVar("T")
-WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
+WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 Row = dict[str, str]
 
 
@@ -30,9 +30,9 @@ def beyond(rows: list[Row], sign: int) -> list[float]:
     return [sign * float(r["ahead"]) for r in rows if sign * float(r["ahead"]) > float(r["half_width"])]
 
 
-def remaining(rows: list[Row], photographs: int) -> int:
-    """The cells that differ with Holm's correction over all of them."""
-    return sum(campaigns.holm([campaigns.p_value(float(r["ahead"]), float(r["half_width"]), photographs) for r in rows]))
+def corrected(rows: list[Row], photographs: int) -> list[bool]:
+    """Which of the cells differ with Holm's correction over all of them."""
+    return campaigns.holm([campaigns.p_value(float(r["ahead"]), float(r["half_width"]), photographs) for r in rows])
 
 
 def ahead_of_all(rows: list[Row], method: str) -> list[Row]:
@@ -67,8 +67,65 @@ def pairs(rows: list[Row]) -> dict[tuple[str, str, str], tuple[float, float, flo
     return out
 
 
+def signed(ahead: float, half: float) -> str:
+    return f"{ahead:+.2f} ± {half:.2f}".replace("-", "−")
+
+
+def ladder(rows: list[Row]) -> list[str]:
+    """The lines of the table of docs/data/ladder.csv: each rung with the mean PSNR of its tasks, that over all, and its difference to the rung above, paired
+    by photograph."""
+    tasks = list(dict.fromkeys(r["task"] for r in rows))
+    lines, above = [f"| | evaluations | {' | '.join(tasks)} | all | difference |", "|---" * (len(tasks) + 4) + "|"], None
+    for rung in dict.fromkeys(r["rung"] for r in rows):
+        of = [r for r in rows if r["rung"] == rung]
+        means = [np.mean([float(r["psnr"]) for r in of if r["task"] == task]) for task in tasks]
+        images = {image: np.mean([float(r["psnr"]) for r in of if r["image"] == image]) for image in sorted({r["image"] for r in of})}
+        difference = signed(*campaigns.mean([psnr - above[image] for image, psnr in images.items()])) if above else ""
+        evaluations = np.mean([float(r["evaluations"]) for r in of])
+        lines.append(f"| {rung} | {evaluations:.0f} | {' | '.join(f'{m:.2f}' for m in (*means, np.mean(means)))} | {difference} |")
+        above = images
+    return lines
+
+
+def many(rows: list[Row]) -> list[str]:
+    """The lines of the tables of docs/data/quality-many.csv: the mean PSNR of each cell and by how much ddiff is ahead of each other method, and the counts of
+    the cells, also with Holm's correction over those of a method."""
+    others = [m for m in dict.fromkeys(r["method"] for r in rows) if m != "ddiff"]
+    tests: dict[str, list[Row]] = {m: [] for m in others}
+    lines = [f"| task | `ddiff` | {' | '.join(f'`{m}` | ahead' for m in others)} |", "|---" * (2 + 2 * len(others)) + "|"]
+    for (task, _, _), of in psnr(rows).items():
+        means, columns = {m: np.mean(list(of[m].values())) for m in of}, []
+        for m in others:
+            if m in of:
+                tests[m].append(versus(of, "ddiff", m))
+            columns.append(f"{means[m]:.2f} | {signed(float(tests[m][-1]['ahead']), float(tests[m][-1]['half_width']))}" if m in of else "– | –")
+        lines.append(f"| {task} | {means['ddiff']:.2f} | {' | '.join(columns)} |")
+    lines += ["", "| `ddiff` against | cells | best or tied | ahead | with Holm | behind | with Holm |", "|---" * 7 + "|"]
+    photographs = len({r["image"] for r in rows})
+    for m, of in tests.items():
+        kept = [r for r, stays in zip(of, corrected(of, photographs)) if stays]
+        counts = (len(of), tied(of), len(beyond(of, 1)), len(beyond(kept, 1)), len(beyond(of, -1)), len(beyond(kept, -1)))
+        lines.append(f"| `{m}` | {' | '.join(map(str, counts))} |")
+    return lines
+
+
+def behind_ladder() -> tuple[str, str]:
+    """By how much the paper's step is behind natural of ddiff in docs/data/ladder.csv, and in how many tasks."""
+    rows = stored("ladder.csv")
+    first, natural = (np.mean([float(r["psnr"]) for r in rows if r["rung"] == rung]) for rung in ("paper's step", "mirrored images"))
+    return f"{natural - first:.2f}", WORDS[len({r["task"] for r in rows})]
+
+
+def sharpness() -> list[str]:
+    """The gradient energy and the PSNR of super-resolution by 4 with sharpen from 0 to 4, of docs/data/detail.csv."""
+    of = [r for r in stored("detail.csv") if (r["params"], r["sigma"], r["method"], r["evaluations"]) == ("factor=4", "0.05", "ddiff", "10")]
+    rungs = [[r for r in of if r["settings"] == (f"sharpen={a}" if a else "")] for a in range(5)]
+    means = {column: [np.mean([float(r[column]) for r in rows]) for rows in rungs] for column in ("gradient_energy", "psnr")}
+    return [f'"{e:.2f}"' for e in means["gradient_energy"]] + [f"{p:.2f}" for p in means["psnr"]]
+
+
 def pages() -> str:
-    return "".join((REPO / name).read_text() for name in ("docs/methods.md", "README.md"))
+    return "".join((REPO / name).read_text() for name in ("docs/methods.md", "docs/methods/ddiff.md", "README.md"))
 
 
 def figures(page: str) -> Iterator[tuple[str, str, str]]:
@@ -85,6 +142,7 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
     every = psnr(stored("quality-64.csv"))
     best = {m: [versus(of, m, max((o for o in of if o != m), key=lambda o: np.mean(list(of[o].values())))) for of in every.values()] for m in ("ddiff", "dpir")}
     to_mean = [versus(of, "ddiff", "diffpir_mean") for of in every.values() if "diffpir_mean" in of]
+    fifty = {m: [versus(of, "ddiff", m) for of in psnr(stored("quality-many.csv")).values()] for m in ("dpir", "diffpir_late")}
     axes = [f"{np.mean([float(r[a]) for r in stored('quality-ascent.csv') if r['method'] == m]):.{digits}f}"
             for a, digits in (("psnr", 2), ("ssim", 3), ("haarpsi", 3), ("gradient_energy", 2), ("evaluations", 1)) for m in ("ddiff", "dpir")]
     for pattern, values in (
@@ -93,12 +151,15 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
          (len(cells), tied(both), tied(swapped), f"{-min(a for _, _, a, _ in cells.values()):.2f}", photographs)),
         (r"`ddiff` is ahead of `dpir` beyond its interval in (\d+) cells, by (\S+) to (\S+) dB, and behind beyond it in (none|\d+)",
          (len(ahead := beyond(both, 1)), f"{min(ahead):.2f}", f"{max(ahead):.2f}", len(beyond(both, -1)) or "none")),
-        (r"with Holm's correction over the 24 cells (\d+) of these remains", (remaining(both, photographs),)),
-        (r"best or tied in\s+\[(\d+) of (\d+) problems\]", (tied(both), len(cells))),
+        (r"with Holm's correction over the 24 cells (\d+) of these remains", (sum(corrected(both, photographs)),)),
+        (r"of \[`dpir`\]\(docs/methods/dpir.md\), without dual variable, in (\w+) of (\w+) tasks, and behind in (\w+), `colorize`. It is ahead of DiffPIR with as many evaluations in (\w+)\.",
+         (WORDS[len(beyond(fifty["dpir"], 1))], WORDS[len(fifty["dpir"])], WORDS[len(beyond(fifty["dpir"], -1))], WORDS[len(beyond(fifty["diffpir_late"], 1))])),
+        (r"with this prior, and (\S+) dB behind `ddiff` in \[(\w+) tasks\]", behind_ladder()),
         (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=8     of all seven",
          (len(every), tied(best["ddiff"]), tied(best["dpir"]), f"{-min(float(r['ahead']) for r in best['ddiff']):.2f}")),
         (r"ahead of that mean beyond its interval in (\d+) of (\d+) cells, .* behind beyond it in (\w+)\.",
          (len(beyond(to_mean, 1)), len(to_mean), WORDS[len(beyond(to_mean, -1))])),
+        (r"energy\" \[([^,]+), ([^,]+), ([^,]+), ([^,]+), ([^]]+)\]\n.*\n    line \[(\S+), (\S+), (\S+), (\S+), (\S+)\]", sharpness()),
         (r"`dpir` has the highest mean in (\w+) of (\w+) tasks, .* and is behind beyond it in (\w+)\.",
          (WORDS[highest], WORDS[len(equal)], WORDS[len(beyond(equal, -1))])),
         (r"best or tied in (\d+) of 24 cells at 128×128, in (\d+) at 64×64, in (\d+) on twelve further photographs, and in (\d+) on eight",
@@ -115,6 +176,8 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
         also = [f"{float(row[m]):.2f}" if row.get(m) else "–" for m in ("diffpir", "ddrm", "daps")]
         for text, value in zip(texts, (f"{ddiff:.2f}", f"{dpir:.2f}", f"{ahead:+.2f} ± {half:.2f}".replace("-", "−"), *also)):
             yield line, text, value
+    for line in filter(None, (*many(stored("quality-many.csv")), *ladder(stored("ladder.csv")))):
+        yield line, line if f"\n{line}\n" in page else "", line
 
 
 def found_in(cells: dict[tuple[str, str, str], T], task: str, params: str, sigma: str) -> T:

@@ -18,7 +18,8 @@ all cells that ddiff made better than their measurement, of those with a picture
 worst_behind_db is that of ddiff. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. --data writes the
 scores of each photograph. The photographs are eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
 showed a loss, other settings were looked for on other photographs, and two numbers of steps were raised (docs/tuning.md). --set last has twelve that led to no choice, and
-were run again after each change; --set once has eight that were run once, on 2026-11-27.
+were run again after each change; --set once has eight that were run once, on 2026-11-27. --set many has fifty that were run once, on
+2026-11-29, on nine tasks at one noise (many.yaml): ddiff, dpir, and DiffPIR with the late start (many-late.yaml).
 """
 
 from __future__ import annotations
@@ -49,25 +50,34 @@ PHOTOGRAPHS = (
     Photograph("lomiri-wallpapers-20.04", "usr/share/backgrounds/Fossa_by_Jasper_Roks.jpg", "CC-BY-SA-3.0", "Jasper Roks"),
 )
 
-QUALITY = campaigns.REPO / "examples/methods/quality.yaml"
-FOLDERS = "usr/share/gcompris-qt/rcc/explore_{}.rcc:{}.webp"
+QUALITY, MANY = (campaigns.REPO / f"examples/methods/{name}.yaml" for name in ("quality", "many"))
+LATE = {QUALITY: QUALITY.with_name("late.yaml"), MANY: MANY.with_name("many-late.yaml")}
+RESOURCES = "usr/share/gcompris-qt/rcc/{}.rcc:{}.webp"
 
 
-def gcompris(monuments: str, animals: str) -> tuple[Photograph, ...]:
-    """Monuments and farm animals of gcompris-qt-data. The package states no authors for these files, its terms are GPL-3+."""
+def gcompris(**folders: str) -> tuple[Photograph, ...]:
+    """Photographs of gcompris-qt-data by resource file. The package states no authors for these files, its terms are GPL-3+."""
     return tuple(
-        Photograph("gcompris-qt-data", FOLDERS.format(folder, name), "GPL-3+", "KDE, GCompris")
-        for folder, names in (("monuments", monuments), ("farm_animals", animals))
-        for name in names.split()
+        Photograph("gcompris-qt-data", RESOURCES.format(folder, name), "GPL-3+", "KDE, GCompris") for folder, names in folders.items() for name in names.split()
     )
 
 
 SETS = {
     "quality": PHOTOGRAPHS,
     # Every seventh monument and every second farm animal by name.
-    "last": gcompris("ajantaCave canyondeChelly christTheRedeemer goldenTemple machuPicchu palaisdesPapes rocamadour", "cat cow duck owl sheep"),
+    "last": gcompris(
+        explore_monuments="ajantaCave canyondeChelly christTheRedeemer goldenTemple machuPicchu palaisdesPapes rocamadour",
+        explore_farm_animals="cat cow duck owl sheep",
+    ),
     # Every fourteenth monument from the fourth on, and the other farm animals.
-    "once": gcompris("bentPyramid eiffelTower mountRushmore tajMahal", "chicken dog horse pig"),
+    "once": gcompris(explore_monuments="bentPyramid eiffelTower mountRushmore tajMahal", explore_farm_animals="chicken dog horse pig"),
+    # All animals of erase, and of the monuments that the project had not used every second and the last by name.
+    "many": gcompris(
+        erase="alpaca bee butterfly calf camels caterpillar chamaeleon cheetah crab dolphin flying_fox gibbon giraffe goat gorilla gosling heron horse "
+        "kingfisher kitten long_nosed_monkey macaque meerkats northern_harrier nubian_ibex penguin pika red_panda rhinoceros spoonbills squirrel swans toucan",
+        explore_monuments="aulaPalatina brandenburgGate castillodeSanMarcos chateaudeChambord chichenItza colosseum georgeWashingtonBirthplace greatStupa "
+        "konarkSunTemple meidumPyramid navajo petra qutubMinar redPyramid statueofLiberty victoriaMemorial wormsCathedral",
+    ),
 }
 
 OURS = ("ddiff", "dpir")
@@ -234,7 +244,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="folder of the outputs; default: out/quality, or out/quality-NAME of --set")
     parser.add_argument("--data", type=Path, help="file for the PSNR of each photograph, CSV")
     parser.add_argument("--program", type=Path, default=campaigns.REPO / "bin/ddiff", help="the ddiff program")
-    parser.add_argument("--campaign", type=Path, default=QUALITY, help="another grid")
+    parser.add_argument("--campaign", type=Path, help="another grid")
     parser.add_argument("--diffpir", action="store_true", help="compare with DiffPIR only")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--photographs", type=Path, help="folder of other photographs")
@@ -252,13 +262,15 @@ def main(argv: list[str]) -> int:
         photographs = campaigns.REPO / f".cache/{options.set}-photographs"
         fetch(SETS[options.set], photographs)
     shared = ["--images", str(photographs), *flags]
-    runs = {"ours": ["--method", ",".join(OURS)], "equal": ["--method", "diffpir", "--steps", "100"]}
-    if not options.diffpir:
-        runs["equal"][1] += ",ddrm"
-        runs["daps"] = ["--method", "daps", "--steps", "50", "--set", "ode_steps=2"]  # a step has two evaluations
-    grids = dict.fromkeys(runs, options.campaign)
-    if options.campaign == QUALITY and not options.diffpir:
-        runs["late"], grids["late"] = [], QUALITY.parent / "late.yaml"
+    campaign = options.campaign or (MANY if options.set == "many" else QUALITY)
+    runs = {"ours": ["--method", ",".join(OURS)]}
+    if campaign != MANY:
+        runs["equal"] = ["--method", "diffpir" if options.diffpir else "diffpir,ddrm", "--steps", "100"]
+        if not options.diffpir:
+            runs["daps"] = ["--method", "daps", "--steps", "50", "--set", "ode_steps=2"]  # a step has two evaluations
+    grids = dict.fromkeys(runs, campaign)
+    if campaign in LATE and not options.diffpir:
+        runs["late"], grids["late"] = [], LATE[campaign]
     complete, outputs = True, [out / name for name in runs]
     for folder, grid, selected in zip(outputs, grids.values(), runs.values()):
         complete &= campaigns.run(options.program, str(grid), *shared, "--out", str(folder), *selected)

@@ -34,6 +34,8 @@ def test_grid_runs_and_resumes(program: str, tmp_path: Path, capfd: pytest.Captu
     assert {r["evaluations"] for r in stored if r["method"] == "ddiff"} == {"10"}
     assert not quality.main([*args, "--diffpir", "--campaign", str(REPO / "examples/methods/regions.yaml")])
     assert "| sigma | ddiff | dpir | diffpir | ddiff ahead | dpir ahead |" in capfd.readouterr().out
+    assert not quality.main([*args, "--campaign", str(quality.MANY)])
+    assert "| sigma | ddiff | dpir | diffpir_late | diffpir_mean | ddiff ahead | dpir ahead |" in capfd.readouterr().out
 
 
 def test_rotated(tmp_path: Path) -> None:
@@ -89,11 +91,30 @@ def test_published_figures(capfd: pytest.CaptureFixture[str]) -> None:
     assert counts == equal and int(counts) > 150
     page = published.pages()
     for was, other in (("ddiff_best_or_tied=23 ", "ddiff_best_or_tied=24 "), ("| 27.89 |", "| 27.88 |"), ("in 21 at 64×64, in 23", "in 20 at 64×64, in 23"),
-                       ("cells 1 of these remains", "cells 2 of these remains"), ("[23 of 24 problems]", "[24 of 24 problems]"),
-                       ("in 11 of 22 cells", "in 12 of 22 cells")):
+                       ("cells 1 of these remains", "cells 2 of these remains"), ("and 1.37 dB behind", "and 1.38 dB behind"),
+                       ("in 11 of 22 cells", "in 12 of 22 cells"), ("line [24.40", "line [24.41")):
         assert page.count(was) == 1
         _, wrong = published.check(page.replace(was, other))
         assert len(wrong) == 1 and "is " + re.search(r"[\d.]+", other)[0] in wrong[0]
+    for line in (published.many(published.stored("quality-many.csv"))[2], published.ladder(published.stored("ladder.csv"))[-1]):
+        assert published.check(page.replace(f"\n{line}\n", "\n"))[1] == [f"published is nothing, the data give {line}: {line}"]
+
+
+def test_many() -> None:
+    """The tables of a set with a cell that lacks a method, and one that stays ahead beyond its interval, but not with Holm's correction."""
+    rows = []
+
+    def cell(task: str, **methods: list[float]) -> None:
+        rows.extend({"task": task, "params": "", "sigma": "0.05", "method": m, "image": str(i), "psnr": str(v)} for m, of in methods.items() for i, v in enumerate(of))
+
+    cell("sure", ddiff=[21, 22, 23], dpir=[20, 21, 22.01], late=[22, 23, 24.01])
+    cell("weak", ddiff=[21, 22, 23], dpir=[20, 21, 22.6])
+    cell("tied", ddiff=[21, 22, 23], dpir=[21, 22.01, 23.01])
+    assert published.many(rows) == [
+        "| task | `ddiff` | `dpir` | ahead | `late` | ahead |", "|---|---|---|---|---|---|",
+        "| sure | 22.00 | 21.00 | +1.00 ± 0.01 | 23.00 | −1.00 ± 0.01 |", "| weak | 22.00 | 21.20 | +0.80 ± 0.86 | – | – |", "| tied | 22.00 | 22.01 | −0.01 ± 0.01 | – | – |",
+        "", "| `ddiff` against | cells | best or tied | ahead | with Holm | behind | with Holm |", "|---|---|---|---|---|---|---|",
+        "| `dpir` | 3 | 3 | 1 | 1 | 0 | 0 |", "| `late` | 1 | 0 | 0 | 0 | 1 | 1 |"]
 
 
 def test_holm() -> None:
