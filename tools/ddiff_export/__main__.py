@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -13,12 +14,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 def main(args: list[str]) -> int:
     """Runs one command; an error ends with exit code 2 and one line on stderr."""
-    from . import commands
     from .errors import ExportError
 
     o = parser().parse_args(args)
     try:
-        for path in o.run(commands, o):
+        for path in o.run(importlib.import_module(o.module, __package__), o):
             print(path)
     except ExportError as err:
         print(f"ddiff_export: {err}", file=sys.stderr)
@@ -43,6 +43,11 @@ def parser() -> argparse.ArgumentParser:
     c.set_defaults(run=lambda m, o: m.latent_diffusion(
         o.config, o.field, o.weights, o.out, _label(o.label), o.prompt, not o.no_ema, o.name, o.license, _options(o),
     ))  # fmt: skip
+
+    c = _command(sub, "stable-diffusion", "convert Stable Diffusion in ONNX files to a bundle, without PyTorch; --out is a folder")
+    c.add_argument("--directory", type=Path, required=True, help="folder with unet/model.onnx, vae_encoder, vae_decoder, text_encoder, tokenizer and scheduler")
+    c.add_argument("--prompt", default="", help="text whose embedding is fixed in the bundle (default: empty)")
+    c.set_defaults(module=".stable_diffusion_onnx", run=lambda m, o: m.export(o.directory, o.out, o.prompt, o.name, o.license, _options(o)))
 
     c = _command(sub, "diffusers", "export a pixel U-Net of a local directory in the diffusers layout as a prior")
     c.add_argument("--directory", type=Path, required=True, help="directory with config.json, weights and scheduler_config.json")
@@ -86,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _command(sub: argparse._SubParsersAction, name: str, text: str) -> argparse.ArgumentParser:
     c = sub.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    c.set_defaults(module=".commands")
     c.add_argument("--out", type=Path, required=True, help="file or folder to write")
     c.add_argument("--name", default="", help="name in the model card")
     c.add_argument("--license", default="", help="licence in the model card, instead of the licence of the publication")

@@ -5,14 +5,16 @@ The Go package restore/prior defines the keys; they have the prefix "ddiff.".
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from onnx import ModelProto, TensorProto
 
 from .errors import ExportError
-from .onnx_file import metadata, set_metadata
+from .onnx_file import file_digest, metadata, set_metadata
 
 PREDICTION = re.compile(r"epsilon|sample|velocity|edm:[0-9.eE+-]+")
 SCHEDULE = re.compile(
@@ -85,3 +87,9 @@ def described(kind: str, name: str, license: str, **more: object) -> Mapping[str
     """Metadata of other files: operators, metrics, parts of a bundle."""
     fields = {"kind": kind, "name": name, "license": license} | {k: str(v) for k, v in more.items()}
     return {f"ddiff.{key}": value for key, value in fields.items()}
+
+
+def bundle(files: Mapping[str, Path], **fields: object) -> str:
+    """The text of bundle.json, the card of a latent prior with these files by role."""
+    parts = {role: {"file": path.name, "sha256": file_digest(path)} for role, path in files.items()}
+    return json.dumps({"card": 1, "kind": "latent"} | fields | {"files": parts}, indent=1) + "\n"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from . import tokens
 from .checkpoint import State
-from .errors import ExportError
 
 
 @dataclass(frozen=True)
@@ -38,11 +35,8 @@ class Config:
 
     def framed(self, words: list[int]) -> list[int]:
         """Words between the begin and the end, padded to the number of tokens."""
-        if len(words) > self.tokens - 2:
-            raise ExportError(f"--prompt: it has {len(words)} tokens, at most {self.tokens - 2} are possible; shorten it")
         end = self.words - 1
-        ids = [self.words - 2, *words, end]
-        return ids + [end if self.padded_with_end else 0] * (self.tokens - len(ids))
+        return tokens.framed(words, self.words - 2, end, end if self.padded_with_end else 0, self.tokens)
 
 
 class Layer(nn.Module):
@@ -112,39 +106,4 @@ def names(state: Mapping[str, Tensor]) -> State:
                     out[f"{layer}self_attn.{each}_proj.{rest.removeprefix('attn.in_proj_')}"] = third
             else:
                 out[f"{layer}{OPEN_LAYER.get(stem, stem)}.{kind}"] = value
-    return out
-
-
-# The pieces of a text: endings of English, words, single digits, and runs of other signs.
-PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)|[a-z]+|[0-9]|[^\sa-z0-9]+")
-
-
-def words(text: str, folder: Path) -> list[int]:
-    """The words of a text in ASCII by byte pair encoding, with vocab.json and merges.txt of a folder."""
-    if not text.isascii():
-        raise ExportError(f"--prompt: {text!r} has letters outside ASCII, which the encoder does not know as words")
-    try:
-        vocabulary = json.loads((folder / "vocab.json").read_text())
-        lines = (folder / "merges.txt").read_text().splitlines()
-    except (OSError, ValueError) as err:
-        raise ExportError(f"--prompt: cannot read the tokenizer in {folder}: {err}") from None
-    rank = {tuple(line.split()): i for i, line in enumerate(line for line in lines if not line.startswith("#version"))}
-    out: list[int] = []
-    for piece in PIECES.findall(text.lower()):
-        parts = list(piece)
-        parts[-1] += "</w>"
-        while len(parts) > 1:
-            pairs = list(zip(parts, parts[1:]))
-            first = min(pairs, key=lambda pair: rank.get(pair, len(rank)))
-            if first not in rank:
-                break
-            i = 0
-            while i < len(parts) - 1:
-                if (parts[i], parts[i + 1]) == first:
-                    parts[i : i + 2] = [parts[i] + parts[i + 1]]
-                i += 1
-        unknown = [part for part in parts if part not in vocabulary]
-        if unknown:
-            raise ExportError(f"--prompt: the tokenizer in {folder} has no word {unknown[0]!r}")
-        out += [vocabulary[part] for part in parts]
     return out

@@ -12,7 +12,8 @@ from onnx import ModelProto
 from torch import Tensor
 
 from . import (
-    adm, bkse, card, checkpoint, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, stable_diffusion, tweedie, tweedie_onnx, vectors, write,
+    adm, bkse, card, checkpoint, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, stable_diffusion, tokens, tweedie, tweedie_onnx, vectors,
+    write,
 )  # fmt: skip
 from .errors import ExportError
 from .onnx_file import IMAGE
@@ -42,7 +43,7 @@ def latent_diffusion(
         raise ExportError(f"--prompt: {config} has no encoder of prompts")
     if prompt and not (weights / "tokenizer").is_dir():
         raise ExportError(f"--prompt: {weights} has no folder tokenizer; give a folder in the diffusers layout")
-    words = c.text.framed(clip.words(prompt, weights / "tokenizer")) if c.text and prompt else None
+    words = c.text.framed(tokens.words(prompt, weights / "tokenizer")) if c.text and prompt else None
     if c.text and weights.is_dir():
         stable_diffusion.check_scheduler(weights, c.prediction, c.unet.schedule)
         state = stable_diffusion.read_folder(weights)

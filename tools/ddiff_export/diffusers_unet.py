@@ -6,7 +6,6 @@ pipeline, the folders unet and scheduler with these files.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +18,13 @@ from torch import Tensor, nn
 from .adm_blocks import attend, timestep_embedding
 from .checkpoint import State, fit, read, without_init
 from .errors import ExportError
+from .layout import fields, scheduler
 
 WEIGHTS = (
     "diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin", "model.safetensors", "pytorch_model.bin",
     "diffusion_pytorch_model.fp16.safetensors", "model.fp16.safetensors",
 )  # fmt: skip
 DOWN, UP = ("DownBlock2D", "AttnDownBlock2D"), ("UpBlock2D", "AttnUpBlock2D")
-PREDICTIONS = {"epsilon": "epsilon", "sample": "sample", "v_prediction": "velocity"}
 
 # Names of attention weights in older files.
 OLDER = {"query": "to_q", "key": "to_k", "value": "to_v", "proj_attn": "to_out.0"}
@@ -248,8 +247,8 @@ def build(c: Config) -> UNet:
 def open_directory(directory: Path) -> tuple[UNet, dict[str, Any]]:
     """The network of a directory, and the card's prediction, schedule and number of steps."""
     base = directory / "unet" if (directory / "unet").is_dir() else directory
-    fields, source = _json(base / "config.json")
-    c = config(fields, source)
+    source = base / "config.json"
+    c = config(fields(source), str(source))
     path = weights(base)
     network = build(c)
     fit(network, newer_names(read(path)), str(path))
@@ -270,38 +269,3 @@ def weights(folder: Path) -> Path:
     if any(folder.glob("*.index.json")):
         raise ExportError(f"{folder}: the weights are in several files; save the model again as one, with max_shard_size='10GB' of save_pretrained")
     raise ExportError(f"{folder}: the directory holds no weights; looked for {', '.join(WEIGHTS)}")
-
-
-def _json(path: Path) -> tuple[dict[str, Any], str]:
-    try:
-        fields = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise ExportError(f"{path}: no such file") from None
-    except ValueError as err:
-        raise ExportError(f"{path}: not JSON: {err}") from None
-    if not isinstance(fields, dict):
-        raise ExportError(f"{path}: not a JSON object")
-    return fields, str(path)
-
-
-def scheduler(directory: Path, base: Path) -> dict[str, Any]:
-    """Prediction and schedule of scheduler_config.json."""
-    places = [directory / "scheduler" / "scheduler_config.json", base / "scheduler_config.json"]
-    path = next((p for p in places if p.is_file()), None)
-    if path is None:
-        raise ExportError(f"{places[-1]}: no such file; it defines the noise schedule")
-    f, source = _json(path)
-    kind, steps = f.get("beta_schedule", "linear"), f.get("num_train_timesteps", 1000)
-    first, last = f.get("beta_start", 1e-4), f.get("beta_end", 0.02)
-    schedules = {"squaredcos_cap_v2": f"cosine:{steps}"} | {k: f"{k}:{first:g}:{last:g}:{steps}" for k in ("linear", "scaled_linear")}
-    if f.get("trained_betas"):
-        kept = torch.cumprod(1 - torch.tensor(f["trained_betas"], dtype=torch.float64), 0)
-        schedules[kind], steps = ":".join(["table", *(f"{a:.9g}" for a in kept.tolist())]), len(kept)
-    if kind not in schedules:
-        raise ExportError(f"{source}: beta_schedule {kind!r} is not supported; want {', '.join(schedules)}")
-    if f.get("rescale_betas_zero_snr"):
-        schedules[kind] = "zero_snr:" + schedules[kind]
-    prediction = f.get("prediction_type", "epsilon")
-    if prediction not in PREDICTIONS:
-        raise ExportError(f"{source}: prediction_type is {prediction!r}, want {', '.join(PREDICTIONS)}")
-    return {"prediction": PREDICTIONS[prediction], "schedule": schedules[kind], "steps": steps}

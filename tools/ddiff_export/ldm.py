@@ -6,7 +6,6 @@ A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q, not for
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,10 +13,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from . import adm, clip, vq
+from . import adm, card, clip, vq
 from .checkpoint import State, fit, part, without_init
 from .errors import ExportError
-from .onnx_file import file_digest
 
 LICENSE = "MIT"  # licence of the code published with the weights
 
@@ -179,25 +177,11 @@ def published(model: Model, labels: Tensor | None = None, text: State | None = N
 def bundle_card(model: Model, name: str, training: str, files: Mapping[str, Path]) -> str:
     """The text of bundle.json."""
     c, stage = model.config.unet, model.config.first_stage
-    described = {
-        "card": 1,
-        "kind": "latent",
-        "name": name,
-        "license": c.license,
-        "training": training,
-        "first_stage": stage.kind,
-        **({} if model.label is None else {"class": "none" if model.label == model.config.null_class else str(model.label)}),
-        "prediction": model.config.prediction,
-        "schedule": c.schedule,
-        "range": "-1..1",
-        "channels": stage.channels,
-        "latent": stage.latent,
-        "factor": stage.factor,
-        "multiple_of": stage.factor * c.multiple,
-        "scale": model.scale,
-        "files": {role: {"file": path.name, "sha256": file_digest(path)} for role, path in files.items()},
-    }
-    return json.dumps(described, indent=1) + "\n"
+    settled = {} if model.label is None else {"class": "none" if model.label == model.config.null_class else str(model.label)}
+    return card.bundle(
+        files, name=name, license=c.license, training=training, first_stage=stage.kind, **settled, prediction=model.config.prediction, schedule=c.schedule,
+        range="-1..1", channels=stage.channels, latent=stage.latent, factor=stage.factor, multiple_of=stage.factor * c.multiple, scale=model.scale,
+    )  # fmt: skip
 
 
 def parts(model: Model) -> dict[str, nn.Module]:

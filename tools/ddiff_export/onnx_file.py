@@ -13,13 +13,15 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import onnx
-import torch
 from onnx import ModelProto, TensorProto, helper
-from torch import Tensor, nn
 
 from .errors import ExportError
+
+if TYPE_CHECKING:  # reading and writing files needs no PyTorch
+    from torch import Tensor, nn
 
 OPSET = 17
 PAGE = 4096
@@ -34,6 +36,8 @@ IMAGE: Dims = ("batch", 3, "height", "width")
 def trace(module: nn.Module, inputs: Mapping[str, tuple[Tensor, Dims]], outputs: Mapping[str, Dims]) -> ModelProto:
     """Converts a module to a graph. inputs are example values with their dimensions, in the order
     of the module's arguments; outputs are the dimensions of its results."""
+    import torch
+
     free = {name: _free(dims) for name, dims in outputs.items()} | {name: _free(dims) for name, (_, dims) in inputs.items()}
     options: dict = {
         "opset_version": OPSET, "input_names": list(inputs), "output_names": list(outputs),

@@ -9,8 +9,9 @@ from pathlib import Path
 from torch import Tensor
 
 from .checkpoint import State, read
-from .diffusers_unet import scheduler, weights
+from .diffusers_unet import weights
 from .errors import ExportError
+from .layout import scheduler
 
 BLOCKS = 2  # residual blocks per resolution
 

@@ -6,13 +6,15 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
 from onnx import ModelProto
-from torch import Tensor, nn
 
-from . import card, half, onnx_file, vectors
+from . import card, half, onnx_file
 from .onnx_file import Dims
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ def module(
 ) -> list[Path]:
     """Writes a module. example(0) returns the inputs for tracing, example(1) inputs of another
     shape for the vectors; label adds the metadata to the graph."""
+    import torch
+
+    from . import vectors
+
     network.eval()
     given = example(0)
     model = onnx_file.trace(network, {name: (given[name], dims) for name, dims in ports.inputs.items()}, ports.outputs)
@@ -79,6 +85,8 @@ def prior(
     """Writes a module (x, t) as a prior. size is the minimum side of the images of the vectors;
     they are wider than high, so that a fixed shape is detected. times are two of a continuous
     network, which replace time indices."""
+    import torch
+
     channels, m = described.channels, described.multiple_of
     image: Dims = ("batch", channels, "height", "width")
     side = max(m, -(-size // m) * m)

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from ddiff_export import __main__ as cli
-from ddiff_export import clip, ldm, stable_diffusion
+from ddiff_export import clip, ldm, stable_diffusion, tokens
 from ddiff_export.checkpoint import write_safetensors
 from ddiff_export.errors import ExportError
 from ddiff_export.overrides import settings
@@ -108,12 +108,12 @@ def test_words_by_byte_pairs(tmp_path: Path) -> None:
     (tmp_path / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges))
     vocabulary = ["a", "h", "i", "t", "a</w>", "h</w>", "i</w>", "t</w>", "!</w>", "1</w>", "hi", "at</w>", "hat</w>"]
     (tmp_path / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(vocabulary)}))
-    assert clip.words("A  HAT\nhia !11", tmp_path) == [4, 12, 10, 4, 8, 9, 9]
+    assert tokens.words("A  HAT\nhia !11", tmp_path) == [4, 12, 10, 4, 8, 9, 9]
     for text, why in (("chât", "ASCII"), ("b", "no word 'b</w>'")):
         with pytest.raises(ExportError, match=why):
-            clip.words(text, tmp_path)
+            tokens.words(text, tmp_path)
     with pytest.raises(ExportError, match="tokenizer"):
-        clip.words("hat", tmp_path / "none")
+        tokens.words("hat", tmp_path / "none")
 
 
 def test_tokens_of_a_prompt_are_framed() -> None:
