@@ -6,6 +6,7 @@ equal those of the published files: a state dict fits or is refused.
     adm, adm_blocks     U-Nets of guided diffusion (ADM), also those of latent diffusion
     vq                  first stage of latent diffusion: encoder, quantiser, decoder
     stable_diffusion_onnx, tokens, layout   Stable Diffusion in ONNX files
+    sit                 transformers SiT
     diffusers_unet      U-Net of a local directory in the diffusers layout
     denoiser, tweedie   denoisers D(x, sigma), and priors from denoisers by Tweedie's formula
     bkse                the learned blur of BKSE

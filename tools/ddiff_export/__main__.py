@@ -36,12 +36,13 @@ def parser() -> argparse.ArgumentParser:
     c.set_defaults(run=lambda m, o: m.guided_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), o.name, o.license, _options(o)))
 
     c = _command(sub, "ldm", "export a latent diffusion model, such as Stable Diffusion, as a bundle; --out is a folder")
-    _configured(c, "ffhq256, imagenet256, churches256, sd15, sd21 or sd21_base")
+    _configured(c, "ffhq256, imagenet256, churches256, sd15, sd21, sd21_base or sit_xl_2")
     _labelled(c)
     c.add_argument("--prompt", default="", help="text of Stable Diffusion, with the tokenizer of a folder in the diffusers layout (default: empty)")
+    c.add_argument("--first-stage", type=Path, help="folder of the first stage of SiT, an AutoencoderKL of diffusers such as sd-vae-ft-mse")
     c.add_argument("--no-ema", action="store_true", help="use the last weights instead of their running averages")
     c.set_defaults(run=lambda m, o: m.latent_diffusion(
-        o.config, o.field, o.weights, o.out, _label(o.label), o.prompt, not o.no_ema, o.name, o.license, _options(o),
+        o.config, o.field, o.weights, o.first_stage, o.out, _label(o.label), o.prompt, not o.no_ema, o.name, o.license, _options(o),
     ))  # fmt: skip
 
     c = _command(sub, "stable-diffusion", "convert Stable Diffusion in ONNX files to a bundle, without PyTorch; --out is a folder")

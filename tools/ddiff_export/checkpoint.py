@@ -18,7 +18,7 @@ from .errors import ExportError
 State = dict[str, Tensor]
 
 # Keys under which training checkpoints store the weights.
-WRAPPERS = ("state_dict", "params_ema", "params", "ema_model", "model")
+WRAPPERS = ("state_dict", "params_ema", "params", "ema_model", "ema", "model")
 
 SAFETENSORS = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,

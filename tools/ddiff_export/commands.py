@@ -12,7 +12,7 @@ from onnx import ModelProto
 from torch import Tensor
 
 from . import (
-    adm, bkse, card, checkpoint, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, stable_diffusion, tokens, tweedie, tweedie_onnx, vectors,
+    adm, bkse, card, checkpoint, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, sit, stable_diffusion, tokens, tweedie, tweedie_onnx, vectors,
     write,
 )  # fmt: skip
 from .errors import ExportError
@@ -33,7 +33,7 @@ def guided_diffusion(config: str, fields: Sequence[str], weights: Path, out: Pat
 
 
 def latent_diffusion(
-    config: str, fields: Sequence[str], weights: Path, out: Path, label: int | None, prompt: str, ema: bool, name: str, license: str, o: Options
+    config: str, fields: Sequence[str], weights: Path, stage: Path | None, out: Path, label: int | None, prompt: str, ema: bool, name: str, license: str, o: Options,
 ) -> list[Path]:
     """Exports a latent diffusion model as a bundle. weights is a file, or a folder in the diffusers layout."""
     c = apply(choose(ldm.CONFIGS, config), fields)
@@ -47,6 +47,11 @@ def latent_diffusion(
     if c.text and weights.is_dir():
         stable_diffusion.check_scheduler(weights, c.prediction, c.unet.schedule)
         state = stable_diffusion.read_folder(weights)
+    elif c.separate:
+        if stage is None:
+            raise ExportError(f"--first-stage is required: the file of {config} has the network only; give a folder with an AutoencoderKL of diffusers")
+        first = stable_diffusion.stage_names(checkpoint.read(diffusers_unet.weights(stage)))
+        state = {"model.diffusion_model." + k: v for k, v in checkpoint.read(weights).items()} | {"first_stage_model." + k: v for k, v in first.items()}
     else:
         state = checkpoint.read(weights)
     model = ldm.load(c, state, str(weights), label, ema, words)
@@ -58,21 +63,22 @@ def latent_diffusion(
     f, latent = c.first_stage.factor, c.first_stage.latent
     small = ("batch", latent, f"height/{f}", f"width/{f}")
     free = ("batch", latent, "height", "width")
+    own = ("batch", latent, c.unet.size, c.unet.size) if isinstance(c.unet, sit.Config) else free
     large = ("batch", c.first_stage.channels, f"height*{f}", f"width*{f}")
     ports = {
         "encoder": Ports({"x": IMAGE}, {"z": small}),
         "quantizer": Ports({"z": free}, {"q": free}),
         "decoder": Ports({"z": free}, {"x": large}),
-        "unet": Ports({"z": free, "t": write.TIME}, {"eps": free}),
+        "unet": Ports({"z": own, "t": write.TIME}, {"eps": own}),
     }
     files: dict[str, Path] = {}
     out.mkdir(parents=True, exist_ok=True)
     for role, module in ldm.parts(model).items():
         side = f * c.unet.multiple
-        least = max(64, 2 * side)  # PyTorch refuses group normalisations of one pixel
+        least, more = (side, 0) if c.separate else (max(64, 2 * side), side)  # PyTorch refuses group normalisations of one pixel
 
         def example(which: int, role: str = role) -> Mapping[str, Tensor]:
-            return ldm.example(role, model, 1 + which, least, least + which * side, o.seed + which)
+            return ldm.example(role, model, 1 + which, least, least + which * more, o.seed + which)
 
         def mark(m: ModelProto, role: str = role) -> None:
             onnx_file.set_metadata(m, card.described("latent-" + role, name or f"ldm_{config}", c.unet.license))

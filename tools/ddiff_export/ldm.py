@@ -1,4 +1,4 @@
-"""Latent diffusion with a VQ or KL first stage, Stable Diffusion too: reads a checkpoint and writes a bundle.
+"""Latent diffusion with a VQ or KL first stage, Stable Diffusion and SiT too: reads a checkpoint and writes a bundle.
 
 A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q, not for KL), decoder.onnx
 (z or q to x), unet.onnx (z, t to eps) and the card bundle.json, with the digests of the files.
@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from . import adm, card, clip, vq
+from . import adm, card, clip, flow, sit, vq
 from .checkpoint import State, fit, part, without_init
 from .errors import ExportError
 
@@ -24,17 +24,18 @@ LICENSE = "MIT"  # licence of the code published with the weights
 class Config:
     """Configuration of a published latent diffusion model."""
 
-    unet: adm.Config
+    unet: adm.Config | sit.Config
     first_stage: vq.Config = field(default_factory=vq.Config)
     null_class: int | None = None  # the class that means "no class"
     text: clip.Config | None = None  # encoder of a prompt, instead of classes
     prediction: str = "epsilon"
     scale: float = 0.0  # of latents, where the file does not state it
+    separate: bool = False  # the first stage is in another file
     published: str = ""
 
     def tiny(self) -> Config:
         """The same structure, narrower."""
-        null = None if self.null_class is None else 6
+        null = None if self.null_class is None else 6  # the last of seven
         unet = self.unet.tiny()
         text = None if self.text is None else self.text.tiny(unet.context)
         return replace(self, unet=unet, first_stage=self.first_stage.tiny(), null_class=null, text=text)
@@ -72,6 +73,10 @@ CONFIGS: dict[str, Config] = {
     ),
     "sd15": _stable("v1-5-pruned-emaonly.safetensors", "CreativeML Open RAIL-M", clip.Config(), heads=8),
     "sd21": _stable("v2-1_768-ema-pruned.safetensors", "CreativeML Open RAIL++-M", _OPEN_CLIP, "velocity", head_width=64),
+    "sit_xl_2": Config(
+        sit.Config(), vq.Config(128, (1, 2, 4, 4), latent=4, kind="kl"), 1000, prediction="velocity", scale=0.18215, published="SiT-XL-2-256x256.pt",
+        separate=True,
+    ),
     "sd21_base": _stable("v2-1_512-ema-pruned.safetensors", "CreativeML Open RAIL++-M", _OPEN_CLIP, head_width=64),
 }  # fmt: skip
 
@@ -89,7 +94,7 @@ class Model:
     """The networks of a checkpoint, ready for inference."""
 
     config: Config
-    unet: adm.UNet
+    unet: nn.Module
     first_stage: vq.FirstStage
     scale: float
     label: int | None = None  # the class settled into the U-Net
@@ -99,7 +104,7 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
     """Loads the networks. label None selects the null class, if there is one; words are the tokens of a prompt, the empty one if None; ema
     selects the running averages of the network's weights, if the file has them."""
     with without_init():
-        unet = adm.UNet(replace(config.unet, classes=0))
+        unet = sit.SiT(config.unet) if isinstance(config.unet, sit.Config) else adm.UNet(replace(config.unet, classes=0))
         stage = vq.FirstStage(config.first_stage)
     weights = part(state, "model.diffusion_model.")
     if not weights:
@@ -113,7 +118,11 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
     fit(stage, part(state, "first_stage_model."), f"{source} (first_stage_model)", ignore=("loss.", "model_ema."))
     if label is not None and (config.text or not config.unet.classes):
         raise ExportError("--class: this network has no classes")
-    if config.text:
+    if isinstance(unet, sit.SiT):
+        label = config.null_class if label is None else label
+        unet.settle(label)
+        unet = flow.Flow(unet)
+    elif config.text:
         context = _prompt(config.text, state, source, words or config.text.empty())
     elif config.unet.context:
         label = config.null_class if label is None else label
@@ -206,4 +215,5 @@ def example(role: str, model: Model, batch: int, height: int, width: int, seed: 
     if role == "quantizer":
         return {"z": vq.margin_latents(vq.Quantize(model.first_stage, model.scale), latent, seed)}
     z = {"z": torch.randn(latent, generator=generator)}
-    return z if role == "decoder" else z | {"t": torch.linspace(20, 900, batch).long()}
+    t = torch.linspace(0.01, 0.9, batch) if isinstance(model.unet, flow.Flow) else torch.linspace(20, 900, batch).long()
+    return z if role == "decoder" else z | {"t": t}

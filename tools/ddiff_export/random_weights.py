@@ -20,7 +20,7 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from . import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, pnp_flow, tweedie, vq
+from . import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, onnx_file, pnp_flow, sit, tweedie, vq
 from .checkpoint import State, write_safetensors
 from .overrides import settings
 
@@ -59,7 +59,7 @@ def cases(out: Path, seed: int = 0) -> list[Case]:
     """Writes the files of all architectures to the folder out."""
     out.mkdir(parents=True, exist_ok=True)
     made = [_adm(out, name, seed) for name in ADM]
-    made += [_ldm(out, name, seed) for name in ldm.CONFIGS]
+    made += [_ldm(out, name, seed) for name, c in ldm.CONFIGS.items() if not c.separate] + [_sit(out, seed)]
     made += [_flow(out, seed), _pnp_flow(out, seed), _edm(out, seed, adm=False), _edm(out, seed, adm=True)]
     made += [_diffusers(out, seed), *_drunet(out, seed), _bkse(out, seed)]
     return made + [_lpips(out, name, seed) for name in lpips.LAYERS]
@@ -92,6 +92,15 @@ def _ldm(out: Path, name: str, seed: int) -> Case:
     path = out / f"{Path(ldm.CONFIGS[name].published).stem}.ckpt"
     torch.save({"epoch": 1, "global_step": 2, "state_dict": OrderedDict(weights), "optimizer_states": [], "lr_schedulers": []}, path)
     return Case(f"ldm_{name}", "bundle", ("ldm", "--config", name, "--weights", str(path), *_fields(c)))
+
+
+def _sit(out: Path, seed: int) -> Case:
+    c = ldm.CONFIGS["sit_xl_2"].tiny()
+    path, folder = out / ldm.CONFIGS["sit_xl_2"].published, out / "sd-vae"
+    torch.save(state(randomise(sit.SiT(c.unet), seed)), path)
+    folder.mkdir(exist_ok=True)
+    write_safetensors(state(randomise(vq.FirstStage(c.first_stage), seed + 1)), folder / "diffusion_pytorch_model.safetensors")
+    return Case("sit", "bundle", ("ldm", "--config", "sit_xl_2", "--weights", str(path), "--first-stage", str(folder), *_fields(c), "--class", "3"))
 
 
 def _flow(out: Path, seed: int) -> Case:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from ddiff_export import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, pnp_flow, vq
+from ddiff_export import adm, bkse, clip, denoiser, diffusers_unet, edm, flow, ldm, lpips, pnp_flow, sit, vq
 from ddiff_export.adm_blocks import Attention, TokenAttention, TransformerBlock, attend
 from ddiff_export.checkpoint import without_init
 from ddiff_export.errors import ExportError
@@ -73,6 +73,7 @@ PUBLISHED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
         lambda: edm.UNet(edm.config("DhariwalUNet", {"img_resolution": 64, "in_channels": 3, "out_channels": 3, "label_dim": 1000}, "")),
         295899267, "bb76adc17a660269dfa30f0d6111f3ae1220776e675784f45d453f99c44806f5",
     ),
+    "sit": (lambda: sit.SiT(ldm.CONFIGS["sit_xl_2"].unet), 675129632, "2262e0bf0c1151e01df4c7da3f57d5867ec42bd315133f3088d37eb9c6cb8f8a"),
     "vq-f4": (lambda: vq.FirstStage(vq.Config()), 55322782, "56a2c53042a2ae6429345af0f5d6f9e0b3757aa0027fafe79dccc1cd2916673a"),
     "kl-f8": (lambda: vq.FirstStage(ldm.CONFIGS["sd15"].first_stage), 83653863, "5c5821b036193b0effb3adf049e2c1c81c13c11351273652c09fab3be5aa1501"),
     "clip": (lambda: clip.Encoder(clip.Config()), 123060480, "a49bc0b832a1e5c17c35c13ac3db12ef2bdb60e63f5914aae507030145c51c49"),
@@ -99,6 +100,20 @@ def test_unet_of_pnp_flow() -> None:
     x = torch.randn(1, 3, 128, 128, generator=torch.Generator().manual_seed(2))
     want = [0.020174, -0.03636, -0.736764, -1.084936, -0.262637, 1.002544, 0.676793, 0.386605, -0.521595, 0.859483]
     torch.testing.assert_close(network(x, torch.tensor([0.3])).flatten()[::4999], torch.tensor(want), rtol=0, atol=1e-4)
+
+
+def test_sit() -> None:
+    """The numbers are every 53rd value of willisma/SiT at 947f95b without a class, with two blocks of 48 channels for latents of 8x8. It predicts x - n
+    at the share of the image, so that a prior, which has the share of noise, has another sign and time."""
+    c = ldm.CONFIGS["sit_xl_2"].tiny()
+    state = {f"model.diffusion_model.{name}": weight("sit", name, value.shape) for name, value in sit.SiT(c.unet).state_dict().items()}
+    state |= {f"first_stage_model.{name}": value for name, value in vq.FirstStage(c.first_stage).state_dict().items()}
+    network = ldm.load(c, state, "test").unet
+    x = torch.randn(2, 4, 8, 8, generator=torch.Generator().manual_seed(2))
+    want = [-0.385753, 0.675916, 0.248404, 0.965205, 0.054271, 0.50998, 1.149668, 0.42641, 0.392592, -0.44232]
+    torch.testing.assert_close(-network(x, 1 - torch.tensor([0.3, 0.8])).flatten()[::53], torch.tensor(want), rtol=0, atol=1e-5)
+    with pytest.raises(ExportError, match="--class: 8 is outside 0..5"):
+        ldm.load(c, state, "test", 8)
 
 
 # Numbers of weights that the model pages state.

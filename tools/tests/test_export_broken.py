@@ -265,6 +265,11 @@ def test_wrong_arguments(capsys: pytest.CaptureFixture, arguments: list[str], me
     assert message in capsys.readouterr().err
 
 
+def test_sit_needs_its_first_stage(capsys: pytest.CaptureFixture) -> None:
+    assert cli.main(["ldm", "--config", "sit_xl_2", "--weights", "SiT-XL-2-256x256.pt", "--out", "o"]) == 2
+    assert "--first-stage is required: the file of sit_xl_2 has the network only" in capsys.readouterr().err
+
+
 def test_published_files_are_found_by_name(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="the folder holds no file with a published name"):
         published.cases(tmp_path)
