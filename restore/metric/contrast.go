@@ -12,11 +12,7 @@ func Contrast(values []float32, channels int) float64 {
 	sum := 0.0
 	for c := range channels {
 		plane := values[c*n : (c+1)*n]
-		mean := total(plane) / float64(n)
-		for _, v := range plane {
-			d := float64(v) - mean
-			sum += d * d
-		}
+		sum += squares(plane, total(plane)/float64(n))
 	}
 	return math.Sqrt(sum / float64(n*channels))
 }

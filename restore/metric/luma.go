@@ -34,7 +34,7 @@ func compareLuma(x, y *raster.Image) (float64, error) {
 		for i := range n {
 			b[0][i] = float32(yiq[0][0]*float64(b[0][i]) + yiq[0][1]*float64(b[1][i]) + yiq[0][2]*float64(b[2][i]))
 		}
-		sum += squares(b[0][:n])
+		sum += squares(b[0][:n], 0)
 	}
 	return decibels(sum, size), nil
 }

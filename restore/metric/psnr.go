@@ -24,7 +24,7 @@ func PSNR(x, y *raster.Image) (float64, error) {
 	for at := 0; at < len(x.Pix); at += block {
 		n := min(block, len(x.Pix)-at)
 		halves(a[:], b[:], x.Pix[at:][:n], y.Pix[at:])
-		sum += squares(b[:n])
+		sum += squares(b[:n], 0)
 	}
 	return decibels(sum, len(x.Pix)), nil
 }
@@ -32,15 +32,15 @@ func PSNR(x, y *raster.Image) (float64, error) {
 // block is the number of values of an image that are compared together.
 const block = 1024
 
-// squares returns the sum of the squares of values.
-func squares(values []float32) float64 {
+// squares returns the sum of the squares of the differences of values and their mean.
+func squares(values []float32, mean float64) float64 {
 	var a, b, c, d float64 // in registers, which an array is not
 	for ; len(values) >= 4; values = values[4:] {
-		p, q, r, s := float64(values[0]), float64(values[1]), float64(values[2]), float64(values[3])
+		p, q, r, s := float64(values[0])-mean, float64(values[1])-mean, float64(values[2])-mean, float64(values[3])-mean
 		a, b, c, d = a+p*p, b+q*q, c+r*r, d+s*s
 	}
 	for _, v := range values {
-		a += float64(v) * float64(v)
+		a += (float64(v) - mean) * (float64(v) - mean)
 	}
 	return (a + b) + (c + d)
 }

@@ -68,10 +68,11 @@ func suitableSize(side, factor int) int {
 
 // enlarge enlarges y by bicubic matrices for its rows and columns: U·y·Uᵀ.
 func enlarge(y []float32, rows, cols *axis.Band) []float32 {
-	var out []float32
-	for n := rows.Cols * cols.Cols; len(y) > 0; y = y[n:] {
+	n := rows.Cols * cols.Cols
+	out := make([]float32, 0, len(y)/n*rows.Rows*cols.Rows)
+	for ; len(y) > 0; y = y[n:] {
 		m := &axis.Matrix{Rows: rows.Cols, Cols: cols.Cols, Data: y[:n]}
-		out = append(out, cols.Times(rows.Times(m).Transposed()).Transposed().Data...)
+		out = append(out, cols.After(rows.Times(m)).Data...)
 	}
 	return out
 }

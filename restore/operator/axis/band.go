@@ -120,6 +120,22 @@ func (b *Band) Times(m *Matrix) *Matrix {
 	return product(b.Rows, m, func(i int) (first int, weights []float32) { return b.first[i], b.weights[i] })
 }
 
+// After is the product of a matrix and the transposed band, accumulated in float64.
+func (b *Band) After(m *Matrix) *Matrix {
+	out := newMatrix(m.Rows, b.Rows)
+	for i := range m.Rows {
+		row, dst := m.Data[i*m.Cols:][:m.Cols], out.Data[i*b.Rows:][:b.Rows]
+		for j, weights := range b.weights {
+			sum := 0.0
+			for k, v := range row[b.first[j]:][:len(weights)] {
+				sum += float64(weights[k]) * float64(v)
+			}
+			dst[j] = float32(sum)
+		}
+	}
+	return out
+}
+
 // Forward builds L·x·Rᵀ.
 func (s Separable) Forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 	return s.cols.Along(g, s.rows.Along(g, x, Rows), Cols)
