@@ -11,31 +11,6 @@ import (
 	"testing"
 )
 
-// docs/scripting.md lists every verb and every exit code of the program.
-func TestScriptingPageIsComplete(t *testing.T) {
-	t.Parallel()
-	const name = "docs/scripting.md"
-	page := read(t, name)
-	help, err := exec.CommandContext(t.Context(), ddiff(t), "--help").Output()
-	must(t, err)
-	verbs := regexp.MustCompile(`(?m)^  ([a-z]+)  +[A-Z]`).FindAllStringSubmatch(string(help), -1)
-	if len(verbs) < 10 {
-		t.Fatalf("the help lists %d commands:\n%s", len(verbs), help)
-	}
-	for _, m := range verbs {
-		if verb := m[1]; verb != "help" && !strings.Contains(page, "`ddiff "+verb+"`") {
-			t.Errorf("%s does not list `ddiff %s`", name, verb)
-		}
-	}
-	codes, err := exec.CommandContext(t.Context(), ddiff(t), "help", "exit-codes").Output()
-	must(t, err)
-	for _, m := range regexp.MustCompile(`(?m)^  (\d+)  +\S`).FindAllStringSubmatch(string(codes), -1) {
-		if !regexp.MustCompile(`(?m)^\| ` + m[1] + ` +\|`).MatchString(page) {
-			t.Errorf("%s does not list the exit code %s", name, m[1])
-		}
-	}
-}
-
 // The targets of links between documents exist, with their anchors.
 func TestLinks(t *testing.T) {
 	t.Parallel()

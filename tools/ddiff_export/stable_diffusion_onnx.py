@@ -34,8 +34,6 @@ def export(folder: Path, out: Path, prompt: str, name: str, license: str, o: Opt
     for part in PARTS:
         if not (folder / part / "model.onnx").is_file():
             raise ExportError(f"{folder}: {part}/model.onnx is missing; for weights of PyTorch use: ldm --config sd15")
-    if not o.half and sum(f.stat().st_size for part in PARTS[:3] for f in (folder / part).iterdir()) > 2 << 30:
-        raise ExportError(f"{folder}: the bundle would exceed 2 GiB, which ddiff does not read; add --float16")
     said = scheduler(folder, folder)
     config = folder / "vae_decoder" / "config.json"
     scale = fields(config).get("scaling_factor", SCALE) if config.is_file() else SCALE
