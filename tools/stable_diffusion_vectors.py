@@ -3,7 +3,7 @@
 
     python3 tools/stable_diffusion_vectors.py OUT.json.gz
 
-Small networks with the structure of Stable Diffusion 1.5 and 2.1 and seeded weights. The file holds the names and shapes of
+Small networks with the structure of Stable Diffusion 1.5, 2.1 and XL and seeded weights. The file holds the names and shapes of
 their weights and some of their results. diffusers 0.21.4 and transformers 4.33.3 with torch 1.13 made tests/stable_diffusion.json.gz.
 """
 
@@ -13,12 +13,11 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-PARTS = ("unet", "vae", "text_encoder")
 TOKENS, WORDS, CONTEXT = 7, 50, 24
 
 
@@ -41,30 +40,57 @@ def some(values: Tensor) -> list[float]:
     return [float(v) for v in values.flatten()[::97]]
 
 
+def first_stage() -> nn.Module:
+    from diffusers import AutoencoderKL
+
+    return AutoencoderKL(
+        block_out_channels=(32, 32, 32, 64), down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4, latent_channels=4,
+        layers_per_block=2,
+    )  # fmt: skip
+
+
 def reference(second: bool) -> dict[str, object]:
-    from diffusers import AutoencoderKL, UNet2DConditionModel
+    from diffusers import UNet2DConditionModel
     from transformers import CLIPTextConfig, CLIPTextModel
 
-    text = CLIPTextConfig(
-        vocab_size=WORDS, hidden_size=CONTEXT, intermediate_size=4 * CONTEXT, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=TOKENS, hidden_act="gelu" if second else "quick_gelu",
-    )
-    models = dict(
-        zip(
-            PARTS,
-            (
-                UNet2DConditionModel(
-                    block_out_channels=(32, 64, 32, 64), cross_attention_dim=CONTEXT, attention_head_dim=[2, 4, 2, 4] if second else 8,
-                    use_linear_projection=second,
-                ),
-                AutoencoderKL(
-                    block_out_channels=(32, 32, 32, 64), down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
-                    latent_channels=4, layers_per_block=2,
-                ),
-                CLIPTextModel(text),
-            ),
+    text = CLIPTextModel(
+        CLIPTextConfig(
+            vocab_size=WORDS, hidden_size=CONTEXT, intermediate_size=4 * CONTEXT, num_hidden_layers=2, num_attention_heads=4,
+            max_position_embeddings=TOKENS, hidden_act="gelu" if second else "quick_gelu",
         )
+    )  # fmt: skip
+    unet = UNet2DConditionModel(
+        block_out_channels=(32, 64, 32, 64), cross_attention_dim=CONTEXT, attention_head_dim=[2, 4, 2, 4] if second else 8, use_linear_projection=second
     )
+
+    def predict(z: Tensor, t: Tensor) -> Tensor:
+        tokens = [WORDS - 2, WORDS - 1] + [0 if second else WORDS - 1] * (TOKENS - 2)
+        context = text(torch.tensor([tokens])).last_hidden_state
+        return unet(z, t, encoder_hidden_states=context.expand(2, -1, -1)).sample
+
+    return results({"unet": unet, "vae": first_stage(), "text_encoder": text}, predict, 0.18215)
+
+
+def reference_xl() -> dict[str, object]:
+    """SDXL without a prompt: the pipeline of diffusers replaces its embeddings by zeros."""
+    from diffusers import UNet2DConditionModel
+
+    unet = UNet2DConditionModel(
+        block_out_channels=(32, 64, 32), down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"), transformer_layers_per_block=[1, 2, 2], attention_head_dim=[2, 4, 2],
+        cross_attention_dim=CONTEXT, use_linear_projection=True, addition_embed_type="text_time", addition_time_embed_dim=256,
+        projection_class_embeddings_input_dim=2816,
+    )  # fmt: skip
+
+    def predict(z: Tensor, t: Tensor) -> Tensor:
+        added = {"text_embeds": torch.zeros(2, 1280), "time_ids": torch.tensor([[1024, 1024, 0, 0, 1024, 1024]] * 2)}
+        return unet(z, t, encoder_hidden_states=torch.zeros(2, 77, CONTEXT), added_cond_kwargs=added).sample
+
+    return results({"unet": unet, "vae": first_stage()}, predict, 0.13025)
+
+
+def results(models: dict[str, nn.Module], predict: Callable[[Tensor, Tensor], Tensor], scale: float) -> dict[str, object]:
+    """Shapes and results of models with seeded weights."""
     shapes: dict[str, dict[str, list[int]]] = {}
     for part, model in models.items():
         model.eval()
@@ -73,19 +99,17 @@ def reference(second: bool) -> dict[str, object]:
         model.load_state_dict({name: weight(part, name, value.shape) for name, value in state.items()}, strict=False)
     z, t, x = inputs()
     with torch.no_grad():
-        tokens = [WORDS - 2, WORDS - 1] + [0 if second else WORDS - 1] * (TOKENS - 2)
-        context = models["text_encoder"](torch.tensor([tokens])).last_hidden_state
         return {
             "shapes": shapes,
-            "unet": some(models["unet"](z, t, encoder_hidden_states=context.expand(2, -1, -1)).sample),
-            "encoder": some(models["vae"].encode(x).latent_dist.mean * 0.18215),
-            "decoder": some(models["vae"].decode(z / 0.18215).sample),
+            "unet": some(predict(z, t)),
+            "encoder": some(models["vae"].encode(x).latent_dist.mean * scale),
+            "decoder": some(models["vae"].decode(z / scale).sample),
         }
 
 
 def main(out: str) -> None:
     with open(out, "wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") as packed:
-        packed.write(json.dumps({"sd15": reference(False), "sd21": reference(True)}).encode())
+        packed.write(json.dumps({"sd15": reference(False), "sd21": reference(True), "sdxl": reference_xl()}).encode())
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     c.set_defaults(run=lambda m, o: m.guided_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), o.name, o.license, _options(o)))
 
     c = _command(sub, "ldm", "export a latent diffusion model, such as Stable Diffusion, as a bundle; --out is a folder")
-    _configured(c, "ffhq256, imagenet256, churches256, sd15, sd21, sd21_base or sit_xl_2")
+    _configured(c, "ffhq256, imagenet256, churches256, sd15, sd21, sd21_base, sdxl or sit_xl_2")
     _labelled(c)
     c.add_argument("--prompt", default="", help="text of Stable Diffusion, with the tokenizer of a folder in the diffusers layout (default: empty)")
     c.add_argument("--first-stage", type=Path, help="folder of the first stage of SiT, an AutoencoderKL of diffusers such as sd-vae-ft-mse")

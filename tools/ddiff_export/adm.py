@@ -34,6 +34,8 @@ class Config:
     newer_order: bool = False
     classes: int = 0
     context: int = 0  # width of the context tokens of transformers, instead of attention
+    depth: tuple[int, ...] = ()  # transformer blocks at each resolution; (): one
+    condition: int = 0  # width of a condition that is added to the time embedding, see ldm.unprompted
     schedule: str = "linear:1e-4:0.02:1000"
     license: str = "MIT"
     published: str = ""  # file name
@@ -52,7 +54,10 @@ class Config:
         narrow = min(self.multipliers) < 1
         factors = tuple(m if m < 1 else 1 if narrow else min(m, 1 + i % 2) for i, m in enumerate(self.multipliers))
         width = int(GROUPS / min(factors))
-        return replace(self, width=width, multipliers=factors, head_width=head, classes=min(self.classes, 7), context=min(self.context, 24))
+        return replace(
+            self, width=width, multipliers=factors, head_width=head, classes=min(self.classes, 7), context=min(self.context, 24),
+            depth=tuple(min(d, 2) for d in self.depth),
+        )  # fmt: skip
 
 
 def _openai(size: int, width: int, blocks: int = 2, **more: object) -> Config:
@@ -96,18 +101,20 @@ class UNet(nn.Module):
         self.time_embed = nn.Sequential(nn.Linear(c.width, embedding), nn.SiLU(), nn.Linear(embedding, embedding))
         if c.classes:
             self.label_emb = nn.Embedding(c.classes, embedding)
+        if c.condition:
+            self.label_emb = nn.Sequential(nn.Sequential(nn.Linear(c.condition, embedding), nn.SiLU(), nn.Linear(embedding, embedding)))
         widths = [int(m * c.width) for m in c.multipliers]
 
         def residual(inside: int, outside: int, resample: str = "") -> Residual:
             return Residual(inside, outside, embedding, c.scale_shift, resample)
 
-        def attention(channels: int) -> nn.Module:
+        def attention(channels: int, factor: int) -> nn.Module:
             if c.context:
-                return Transformer(channels, c.number_of_heads(channels), c.context)
+                return Transformer(channels, c.number_of_heads(channels), c.context, c.depth[factor.bit_length() - 1] if c.depth else 1)
             return Attention(channels, c.number_of_heads(channels), c.newer_order)
 
         def level(inside: int, outside: int, factor: int) -> list[nn.Module]:
-            return [residual(inside, outside)] + ([attention(outside)] if factor in c.attention else [])
+            return [residual(inside, outside)] + ([attention(outside, factor)] if factor in c.attention else [])
 
         width, factor, last = widths[0], 1, len(widths) - 1
         self.input_blocks = nn.ModuleList([Step(nn.Conv2d(c.channels, width, 3, padding=1))])
@@ -121,7 +128,7 @@ class UNet(nn.Module):
                 self.input_blocks.append(Step(residual(width, width, "down") if c.resample_blocks else Downsample(width)))
                 kept.append(width)
                 factor *= 2
-        self.middle_block = Step(residual(width, width), attention(width), residual(width, width))
+        self.middle_block = Step(residual(width, width), attention(width, factor), residual(width, width))
         self.output_blocks = nn.ModuleList()
         for i in reversed(range(len(widths))):
             for j in range(c.blocks + 1):
@@ -133,6 +140,12 @@ class UNet(nn.Module):
                 self.output_blocks.append(Step(*layers))
         outputs = c.channels * (2 if c.learned_variance else 1)
         self.out = nn.Sequential(nn.GroupNorm(GROUPS, width), nn.SiLU(), nn.Conv2d(widths[0], outputs, 3, padding=1))
+
+    def settle_condition(self, condition: Tensor) -> None:
+        """Fixes the condition, a vector of the width condition."""
+        last = self.time_embed[2]
+        last.bias.data = last.bias.data + self.label_emb(condition)
+        del self.label_emb
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         e = self.time_embed(timestep_embedding(t, self.config.width))

@@ -208,11 +208,11 @@ class TransformerBlock(nn.Module):
 class Transformer(nn.Module):
     """Transformer blocks over the pixels of an image."""
 
-    def __init__(self, channels: int, heads: int, context: int) -> None:
+    def __init__(self, channels: int, heads: int, context: int, depth: int) -> None:
         super().__init__()
         self.norm = nn.GroupNorm(GROUPS, channels, eps=1e-6)
         self.proj_in = nn.Conv2d(channels, channels, 1)
-        self.transformer_blocks = nn.ModuleList([TransformerBlock(channels, heads, context)])
+        self.transformer_blocks = nn.ModuleList(TransformerBlock(channels, heads, context) for _ in range(depth))
         self.proj_out = nn.Conv2d(channels, channels, 1)
 
     def forward(self, x: Tensor) -> Tensor:

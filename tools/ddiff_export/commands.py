@@ -40,13 +40,14 @@ def latent_diffusion(
     if license:
         c = replace(c, unet=replace(c.unet, license=license))
     if prompt and c.text is None:
-        raise ExportError(f"--prompt: {config} has no encoder of prompts")
+        raise ExportError(f"--prompt: {config} takes none")
     if prompt and not (weights / "tokenizer").is_dir():
         raise ExportError(f"--prompt: {weights} has no folder tokenizer; give a folder in the diffusers layout")
     words = c.text.framed(tokens.words(prompt, weights / "tokenizer")) if c.text and prompt else None
-    if c.text and weights.is_dir():
+    xl = isinstance(c.unet, adm.Config) and c.unet.condition > 0
+    if (c.text or xl) and weights.is_dir():
         stable_diffusion.check_scheduler(weights, c.prediction, c.unet.schedule)
-        state = stable_diffusion.read_folder(weights)
+        state = stable_diffusion.read_folder(weights, text=not xl)
     elif c.separate:
         if stage is None:
             raise ExportError(f"--first-stage is required: the file of {config} has the network only; give a folder with an AutoencoderKL of diffusers")
@@ -58,6 +59,8 @@ def latent_diffusion(
     training = f"latent diffusion, configuration {config}"
     if c.text:
         training += f", prompt {json.dumps(prompt)}"
+    elif xl:
+        training += ", without a prompt"
     elif c.unet.classes:
         training += f", class {label}" if label is not None else f", the null class {c.null_class}"
     f, latent = c.first_stage.factor, c.first_stage.latent
@@ -83,8 +86,8 @@ def latent_diffusion(
         def mark(m: ModelProto, role: str = role) -> None:
             onnx_file.set_metadata(m, card.described("latent-" + role, name or f"ldm_{config}", c.unet.license))
 
-        # The quantizer stays in float: half precision would select other codes.
-        options = replace(o, half=o.half and role != "quantizer")
+        # The quantizer stays in float: half precision would select other codes. So does the first stage of SDXL, whose values exceed its range.
+        options = replace(o, half=o.half and role != "quantizer" and (not xl or role == "unet"))
         files[role] = write.module(module, ports[role], example, mark, out / f"{role}.onnx", options)[0]
     path = out / "bundle.json"
     path.write_text(ldm.bundle_card(model, name or f"ldm_{config}", training, files))

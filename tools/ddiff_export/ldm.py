@@ -1,4 +1,4 @@
-"""Latent diffusion with a VQ or KL first stage, Stable Diffusion and SiT too: reads a checkpoint and writes a bundle.
+"""Latent diffusion with a VQ or KL first stage, Stable Diffusion, SDXL and SiT too: reads a checkpoint and writes a bundle.
 
 A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q, not for KL), decoder.onnx
 (z or q to x), unet.onnx (z, t to eps) and the card bundle.json, with the digests of the files.
@@ -14,8 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from . import adm, card, clip, flow, sit, vq
+from .adm_blocks import timestep_embedding
 from .checkpoint import State, fit, part, without_init
 from .errors import ExportError
+
+SIZES = (1024, 1024, 0, 0, 1024, 1024)  # condition of SDXL: height and width before and after a crop, and its corner between them
+SIZE_WIDTH = 256  # of the embedding of one of them
 
 LICENSE = "MIT"  # licence of the code published with the weights
 
@@ -73,6 +77,13 @@ CONFIGS: dict[str, Config] = {
     ),
     "sd15": _stable("v1-5-pruned-emaonly.safetensors", "CreativeML Open RAIL-M", clip.Config(), heads=8),
     "sd21": _stable("v2-1_768-ema-pruned.safetensors", "CreativeML Open RAIL++-M", _OPEN_CLIP, "velocity", head_width=64),
+    "sdxl": Config(
+        adm.Config(
+            128, 320, (1, 2, 4), 2, attention=(2, 4), head_width=64, channels=4, learned_variance=False, scale_shift=False, resample_blocks=False, context=2048,
+            depth=(0, 2, 10), condition=1280 + len(SIZES) * SIZE_WIDTH, schedule="scaled_linear:0.00085:0.012:1000", license="CreativeML Open RAIL++-M",
+        ),
+        vq.Config(128, (1, 2, 4, 4), latent=4, kind="kl"), scale=0.13025, published="sd_xl_base_1.0.safetensors",
+    ),
     "sit_xl_2": Config(
         sit.Config(), vq.Config(128, (1, 2, 4, 4), latent=4, kind="kl"), 1000, prediction="velocity", scale=0.18215, published="SiT-XL-2-256x256.pt",
         separate=True,
@@ -118,16 +129,20 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
     fit(stage, part(state, "first_stage_model."), f"{source} (first_stage_model)", ignore=("loss.", "model_ema."))
     if label is not None and (config.text or not config.unet.classes):
         raise ExportError("--class: this network has no classes")
+    context = None
     if isinstance(unet, sit.SiT):
         label = config.null_class if label is None else label
         unet.settle(label)
         unet = flow.Flow(unet)
     elif config.text:
         context = _prompt(config.text, state, source, words or config.text.empty())
+    elif config.unet.condition:
+        context, condition = unprompted(config.unet)
+        unet.settle_condition(condition)
     elif config.unet.context:
         label = config.null_class if label is None else label
         context = _class(config, state, source, label)
-    if config.unet.context:
+    if context is not None:
         for module in unet.modules():
             if hasattr(module, "settle"):
                 module.settle(context)
@@ -136,6 +151,12 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
     if not scale:
         raise ExportError(f"{source}: scale_factor is missing, without which a KL first stage does not fit its U-Net; state it with --field scale=NUMBER")
     return Model(config, unet, stage, scale, label)
+
+
+def unprompted(c: adm.Config) -> tuple[Tensor, Tensor]:
+    """What SDXL was trained with in place of a prompt: embeddings of zeros, of which one token stands for all, and pictures of 1024x1024."""
+    sizes = timestep_embedding(torch.tensor(SIZES), SIZE_WIDTH).flatten()
+    return torch.zeros(1, c.context), torch.cat([torch.zeros(c.condition - len(sizes)), sizes])
 
 
 def _prompt(c: clip.Config, state: State, source: str, words: list[int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""Stable Diffusion 1.x and 2.x: renames the weights of a diffusers folder to those of a single file, which ldm reads."""
+"""Stable Diffusion 1.x and 2.x and SDXL: renames the weights of a diffusers folder to those of a single file, which ldm reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESIDUAL = {
 }  # fmt: skip
 OUTER = {
     "conv_in": "input_blocks.0.0", "time_embedding.linear_1": "time_embed.0", "time_embedding.linear_2": "time_embed.2", "conv_norm_out": "out.0",
-    "conv_out": "out.2",
+    "conv_out": "out.2", "add_embedding.linear_1": "label_emb.0.0", "add_embedding.linear_2": "label_emb.0.2",
 }  # fmt: skip
 # Attention of the first stage, and its older names.
 STAGE = {
@@ -29,13 +29,13 @@ STAGE = {
 }  # fmt: skip
 
 
-def read_folder(folder: Path) -> State:
-    """The state dict of a folder in the diffusers layout (unet, vae, text_encoder), with the names of a single file."""
+def read_folder(folder: Path, text: bool = True) -> State:
+    """The state dict of a folder in the diffusers layout (unet, vae, and with text text_encoder), with the names of a single file."""
     state: State = {}
     for part, prefix, names in (
         ("unet", "model.diffusion_model.", unet_names),
         ("vae", "first_stage_model.", stage_names),
-        ("text_encoder", "cond_stage_model.transformer.", dict),
+        *([("text_encoder", "cond_stage_model.transformer.", dict)] if text else []),
     ):
         state |= {prefix + k: v for k, v in names(read(weights(folder / part))).items()}
     return state

@@ -30,7 +30,7 @@ def export(folder: Path, out: Path, prompt: str, name: str, license: str, o: Opt
     if not license:
         raise ExportError("--license is required: the folder does not contain the licence of the weights")
     if (folder / "text_encoder_2").is_dir():
-        raise ExportError(f"{folder}: it has text_encoder_2, as SDXL, which is not supported")
+        raise ExportError(f"{folder}: it has text_encoder_2, as SDXL; for its weights of PyTorch use: ldm --config sdxl")
     for part in PARTS:
         if not (folder / part / "model.onnx").is_file():
             raise ExportError(f"{folder}: {part}/model.onnx is missing; for weights of PyTorch use: ldm --config sd15")

@@ -52,6 +52,7 @@ PUBLISHED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
             ("imagenet256", 400920579, "7b0f2712566147edde02ec0a2dfce603c0fd5b76b6e775a818fb9de53be32c27"),
             ("sd15", 859520964, "b0828585f6719ebf3393cd4f537c8b83e90dbddbb12e34b197798bc05c43a9ca"),
             ("sd21", 865910724, "9daee6b4c2af8b7015b0fe33dbe0bd998d631b2eefe73f129615449a5a2396ca"),
+            ("sdxl", 2567463684, "a2e9f9953184fd3421941f89c69de697e83f4301d74f5059f2d52c42d7810392"),
         )
     },
     "flow cfm_cifar10": (

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from PIL import Image
@@ -17,23 +18,23 @@ from ddiff_export import clip, ldm, stable_diffusion, tokens
 from ddiff_export.checkpoint import write_safetensors
 from ddiff_export.errors import ExportError
 from ddiff_export.overrides import settings
-from stable_diffusion_vectors import PARTS, inputs, some, weight
+from stable_diffusion_vectors import inputs, some, weight
 
 STORED = json.loads(gzip.decompress((Path(__file__).parent / "stable_diffusion.json.gz").read_bytes()))
 
 
 def folder(tmp_path: Path, name: str) -> Path:
     """A folder in the diffusers layout."""
-    for part in PARTS:
+    for part, shapes in STORED[name]["shapes"].items():
         (tmp_path / part).mkdir()
-        weights = {k: weight(part, k, shape) for k, shape in STORED[name]["shapes"][part].items()}
+        weights = {k: weight(part, k, shape) for k, shape in shapes.items()}
         write_safetensors(weights, tmp_path / part / ("model.safetensors" if part == "text_encoder" else "diffusion_pytorch_model.safetensors"))
     return tmp_path
 
 
 @pytest.mark.parametrize("name", STORED)
 def test_equals_diffusers(name: str, tmp_path: Path) -> None:
-    state = stable_diffusion.read_folder(folder(tmp_path, name))
+    state = stable_diffusion.read_folder(folder(tmp_path, name), text=name != "sdxl")
     parts = ldm.parts(ldm.load(ldm.CONFIGS[name].tiny(), state, "test"))
     z, t, x = inputs()
     for part, given in (("unet", (z, t)), ("encoder", (x,)), ("decoder", (z,))):
@@ -75,6 +76,21 @@ def test_latent_methods_restore(tmp_path: Path, program: str) -> None:
     for each in (tmp_path / "out/items").glob("*/restored.png"):
         picture = np.asarray(Image.open(each))
         assert picture.shape == (64, 64, 3) and picture.std() > 0
+
+
+def test_first_stage_of_sdxl_stays_in_float(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    fields = [word for field in settings(ldm.CONFIGS["sdxl"].tiny()) for word in ("--field", field)]
+    (tmp_path / "weights").mkdir()
+    weights = folder(tmp_path / "weights", "sdxl")
+    (weights / "scheduler").mkdir()
+    said = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012, "num_train_timesteps": 1000, "prediction_type": "epsilon"}
+    (weights / "scheduler" / "scheduler_config.json").write_text(json.dumps(said))
+    arguments = ["ldm", "--config", "sdxl", "--weights", str(weights), *fields, "--float16", "--out", str(tmp_path / "bundle")]
+    assert cli.main(arguments) == 0
+    half = {role: any(t.data_type == onnx.TensorProto.FLOAT16 for t in onnx.load(str(tmp_path / f"bundle/{role}.onnx")).graph.initializer) for role in ("encoder", "decoder", "unet")}
+    assert half == {"encoder": False, "decoder": False, "unet": True}
+    assert cli.main([*arguments, "--prompt", "a cat"]) == 2
+    assert "--prompt: sdxl takes none" in capsys.readouterr().err
 
 
 def test_open_clip_in_a_single_file(tmp_path: Path) -> None:
