@@ -40,6 +40,7 @@ func TestExamples(t *testing.T) {
 			command := map[string][2]string{
 				"tuning-photographs":  {"make tuning-photographs", "scripts/tuning-photographs.sh"},
 				"quality-photographs": {"make quality", "tools/quality.py"},
+				"many-photographs":    {"tools/quality.py --set many", "tools/quality.py"},
 			}[folder]
 			if command[0] == "" || !strings.Contains(read(t, command[1]), ".cache/"+folder) || !strings.Contains(read(t, name), command[0]) {
 				t.Errorf("%s does not name the command that downloads its dataset", name)
