@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -192,5 +193,29 @@ func TestKeepObserved(t *testing.T) {
 				t.Fatalf("%d bits: the lost value %d is %v", bits, i, v)
 			}
 		}
+	}
+}
+
+// TestFillSeesNoLostSample: what lost samples were changes no filled one, also in holes of several pixels.
+func TestFillSeesNoLostSample(t *testing.T) {
+	t.Parallel()
+	const side = 16
+	r := rand.New(rand.NewPCG(1, 2))
+	seen, missing := make([]float32, side*side), make([]bool, side*side)
+	for i := range seen {
+		seen[i], missing[i] = float32(r.NormFloat64()), i%side == i/side || i%side == i/side+1 || r.Float64() < 0.2
+	}
+	fill := func(lost float32) []float32 {
+		p := plane{height: side, width: side, v: slices.Clone(seen)}
+		for i, m := range missing {
+			if m {
+				p.v[i] = lost
+			}
+		}
+		p.fill(slices.Clone(missing))
+		return p.v
+	}
+	if !slices.Equal(fill(-1), fill(1)) {
+		t.Error("lost samples change what fills them")
 	}
 }

@@ -225,9 +225,8 @@ func (p plane) lone() (found []int) {
 func (p plane) neighbours(into []float32, at int, bad []bool) []float32 {
 	y, x := at/p.width, at%p.width
 	var down, across float32
-	if v, w := p.v, p.width; y > 0 && y < p.height-1 && x > 0 && x < w-1 {
-		down = middle(v[at+w-1]-v[at-w-1], v[at+w]-v[at-w], v[at+w+1]-v[at-w+1]) / 2
-		across = middle(v[at-w+1]-v[at-w-1], v[at+1]-v[at-1], v[at+w+1]-v[at+w-1]) / 2
+	if y > 0 && y < p.height-1 && x > 0 && x < p.width-1 {
+		down, across = p.slope(at, p.width, 1, bad), p.slope(at, 1, p.width, bad)
 	}
 	for i := max(0, y-1); i <= min(p.height-1, y+1); i++ {
 		for k := max(0, x-1); k <= min(p.width-1, x+1); k++ {
@@ -237,6 +236,25 @@ func (p plane) neighbours(into []float32, at int, bad []bool) []float32 {
 		}
 	}
 	return into
+}
+
+// slope is half the middle difference of the samples ahead of one and behind it, in three lines that are aside apart. Bad samples do not count.
+func (p plane) slope(at, ahead, aside int, bad []bool) float32 {
+	var d [3]float32
+	n := 0
+	for _, k := range [...]int{at - aside, at, at + aside} {
+		if !bad[k+ahead] && !bad[k-ahead] {
+			d[n] = p.v[k+ahead] - p.v[k-ahead]
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return 0
+	case len(d):
+		return middle(d[0], d[1], d[2]) / 2
+	}
+	return (d[0] + d[1]) / float32(2*n)
 }
 
 // isolated returns the samples that lie far from all of their neighbours but one.
