@@ -78,7 +78,7 @@ var how = []commandRow{
 	{begin: `docker`, not: "needs Docker; internal/deploy reads the files, make compose-demo runs them"},
 	{begin: `kubectl|helm`, not: "needs Kubernetes; make chart-test installs the chart"},
 	{begin: `sbatch`, not: "needs Slurm"},
-	{begin: `python3 -m ddiff_export ldm`, not: "needs published weights; make priors-test exports the structure with random ones"},
+	{begin: `python3 -m ddiff_export (ldm|stable-diffusion)`, not: "needs published weights; make priors-test exports the structure with random ones"},
 	{begin: `systemctl|install|tar`, not: "changes the machine; internal/deploy reads the units and unpacks the archive"},
 	{begin: `git checkout`, not: "changes the checkout"},
 	{begin: `nats-server`, not: "internal/testbed and queue start servers with the file"},
