@@ -67,11 +67,6 @@ stated=$("$runner" version --json) want="\"tag\":\"$tag\",\"commit\":\"$commit\"
 [[ -z $tag ]] || want="\"version\":\"$version\",$want"
 [[ $stated == *"$want"* ]] || refuse "the program states $stated, want $want; correct release in internal/cli/version.go"
 
-# Python's versions have no other texts after a hyphen.
-wheel=$version
-[[ $wheel =~ -(a|alpha|b|beta|rc)[0-9]+$ ]] || wheel=${wheel/-/+}
-sed -i "s/^version = .*/version = \"$wheel\"/" "$source/python/pyproject.toml"
-
 mkdir -p "$out"
 rm -f "$out"/ddiff-* "$out"/SHA256SUMS*
 for arch in amd64 arm64; do
@@ -89,7 +84,6 @@ for arch in amd64 arm64; do
 	cp "$source"/{LICENSE,README.md,CHANGELOG.md} "$documentation"
 	(cd "$source" && "$work/parts" documents -arch $arch -program "$tree/bin/ddiff" -runner "$runner" -cpu "$tree/lib/ddiff" "$documentation")
 	cp "$documentation/ddiff.cdx.json" "$out/$stem.cdx.json"
-	"$source/scripts/wheel.sh" "$tree/bin/ddiff" "$out" "$documentation/licenses"
 	links=$(find "$tree" ! -type f ! -type d)
 	[[ -z $links ]] || {
 		echo "release: $links is neither a file nor a folder" >&2
@@ -100,7 +94,16 @@ for arch in amd64 arm64; do
 done
 # The program for macOS has the modules of that for Linux, without procfs.
 GOFLAGS='-mod=readonly -trimpath -buildvcs=true' GOARM64=v8.0 GOWORK=off CGO_CFLAGS=-O2 CGO_LDFLAGS='' "$source/scripts/macos.sh" "$work/ddiff"
-"$source/scripts/wheel.sh" "$work/ddiff" "$out" "$documentation/licenses"
+
+# The clone is changed after its programs, which state changes. Python's versions have no other texts after a hyphen.
+wheel=$version
+[[ $wheel =~ -(a|alpha|b|beta|rc)[0-9]+$ ]] || wheel=${wheel/-/+}
+sed -i "s/^version = .*/version = \"$wheel\"/" "$source/python/pyproject.toml"
+for file in "$work"/*/bin/ddiff "$work/ddiff"; do
+	licences=$(dirname "$file")/../share/doc/ddiff/licenses
+	[[ -d $licences ]] || licences=$documentation/licenses
+	"$source/scripts/wheel.sh" "$file" "$out" "$licences"
+done
 cd "$out"
 # An in-toto statement with the provenance of SLSA 1.0.
 sha256sum "ddiff-$version"-linux-* ddiff-*.whl | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \

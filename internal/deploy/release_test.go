@@ -5,13 +5,16 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +59,7 @@ func TestRelease(t *testing.T) {
 					t.Errorf("%s lacks %s", name, want)
 				}
 			}
+			checkUnmodified(t, wheel)
 			must(t, wheel.Close())
 		}
 		first, err := os.ReadFile(filepath.Join(folders[0], name))
@@ -76,6 +80,27 @@ func TestRelease(t *testing.T) {
 			archiveRuns(t, filepath.Join(folders[0], stem+".tar.gz"), emulator(t, arch)...)
 		})
 	}
+}
+
+// checkUnmodified checks that the program in a wheel states a commit without changes.
+func checkUnmodified(t *testing.T, wheel *zip.ReadCloser) {
+	t.Helper()
+	for _, f := range wheel.File {
+		if path.Base(f.Name) != "ddiff" || f.FileInfo().IsDir() {
+			continue
+		}
+		in, err := f.Open()
+		must(t, err)
+		data, err := io.ReadAll(in)
+		must(t, err)
+		info, err := buildinfo.Read(bytes.NewReader(data))
+		must(t, err)
+		if !slices.Contains(info.Settings, debug.BuildSetting{Key: "vcs.modified", Value: "false"}) {
+			t.Errorf("%s: the program was built from changed files: %v", f.Name, info.Settings)
+		}
+		return
+	}
+	t.Error("a wheel has no program")
 }
 
 // checkSignature verifies the signed digests, and that others are refused.
@@ -208,7 +233,7 @@ func archiveRuns(t *testing.T, archive string, emulator ...string) {
 	if out := bare("prior", "inspect", "bundled:base", "--json"); !strings.Contains(out, `"Name":"base"`) {
 		t.Errorf("the larger prior of the release:\n%s", out)
 	}
-	if out := bare("version", "--json"); !strings.Contains(out, `"tag":""`) {
+	if out := bare("version", "--json"); !strings.Contains(out, `"tag":""`) || !strings.Contains(out, `"modified":false`) {
 		t.Errorf("a commit without a tag is not named as such:\n%s", out)
 	}
 	out := bare("run", filepath.Join(root, "examples/images/chelsea.png"), "--task", "super_resolution", "--steps", "2", "--size", "64", "--quiet", "--out", filepath.Join(home, "out"))
