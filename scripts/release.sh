@@ -99,11 +99,10 @@ GOFLAGS='-mod=readonly -trimpath -buildvcs=true' GOARM64=v8.0 GOWORK=off CGO_CFL
 wheel=$version
 [[ $wheel =~ -(a|alpha|b|beta|rc)[0-9]+$ ]] || wheel=${wheel/-/+}
 sed -i "s/^version = .*/version = \"$wheel\"/" "$source/python/pyproject.toml"
-for file in "$work"/*/bin/ddiff "$work/ddiff"; do
-	licences=$(dirname "$file")/../share/doc/ddiff/licenses
-	[[ -d $licences ]] || licences=$documentation/licenses
-	"$source/scripts/wheel.sh" "$file" "$out" "$licences"
+for tree in "$work/ddiff-$version"-linux-*; do
+	"$source/scripts/wheel.sh" "$tree/bin/ddiff" "$out" "$tree/share/doc/ddiff/licenses"
 done
+"$source/scripts/wheel.sh" "$work/ddiff" "$out" "$documentation/licenses"
 cd "$out"
 # An in-toto statement with the provenance of SLSA 1.0.
 sha256sum "ddiff-$version"-linux-* ddiff-*.whl | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \

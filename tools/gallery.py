@@ -48,6 +48,12 @@ def grid(rows: Sequence[Sequence[Image.Image]], headings: Sequence[str], side: i
     return canvas
 
 
+def items(results: Path, *fields: str) -> dict[tuple[str, ...], Path]:
+    """The folders of the items of an output, by fields."""
+    read = {path.parent: json.loads(path.read_text())["item"] for path in (results / "items").glob("*/result.json")}
+    return {tuple(item[field] for field in fields): folder for folder, item in read.items()}
+
+
 @dataclass(frozen=True)
 class Example:
     """A photograph that is degraded to FILE, and the command that restores it."""
@@ -159,28 +165,21 @@ def make_methods(out: Path, program: Path) -> None:
         results = Path(name) / "out"
         photograph = str(PHOTOGRAPHS / "chelsea.png")
         campaigns.run(program, photograph, *tasks, *methods, "--preset", "natural", "--size", "128", "--out", str(results), "--quiet")
-        items = {}
-        for path in (results / "items").glob("*/result.json"):
-            item = json.loads(path.read_text())["item"]
-            items[item["task"], item["method"]] = path.parent
-        rows = []
+        found, rows = items(results, "task", "method"), []
         for task in TASKS:
-            first = items[task, METHODS[0]]
-            files = [first / "measurement.png", *(items[task, method] / "restored.png" for method in METHODS), first / "truth.png"]
+            first = found[task, METHODS[0]]
+            files = [first / "measurement.png", *(found[task, method] / "restored.png" for method in METHODS), first / "truth.png"]
             rows.append([Image.open(file) for file in files])
         grid(rows, ["measurement", *METHODS, "truth"], 128).save(out / "methods.jpg", quality=90, optimize=True)
 
 
 def make_demo(results: Path, picture: Path) -> None:
     """Writes the picture of the README."""
-    items = {}
-    for path in (results / "items").glob("*/result.json"):
-        item = json.loads(path.read_text())["item"]
-        items[item["name"], item["task"]] = path.parent
+    found = items(results, "name", "task")
     for photograph, task in DEMO:
-        if (photograph, task) not in items:
+        if (photograph, task) not in found:
             sys.exit(f"{results} has no item of photograph {photograph}, task {task}; run make demo")
-    rows = [[Image.open(items[column] / file) for column in DEMO] for file in ("measurement.png", "restored.png")]
+    rows = [[Image.open(found[column] / file) for column in DEMO] for file in ("measurement.png", "restored.png")]
     grid(rows, [task for _, task in DEMO], 128).save(picture, optimize=True)
 
 

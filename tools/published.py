@@ -129,7 +129,7 @@ def sharpness() -> list[str]:
 
 
 def pages() -> str:
-    return "".join((REPO / name).read_text() for name in ("docs/methods.md", "docs/methods/ddiff.md", "README.md"))
+    return "".join((REPO / name).read_text() for name in ("docs/methods.md", "docs/methods/ddiff.md", "docs/methods/pnpdm.md", "README.md"))
 
 
 def figures(page: str) -> Iterator[tuple[str, str, str]]:
@@ -149,7 +149,9 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
     fifty = {m: [versus(of, "ddiff", m) for of in psnr(stored("quality-many.csv")).values()] for m in ("dpir", "diffpir_late")}
     axes = [f"{np.mean([float(r[a]) for r in stored('quality-ascent.csv') if r['method'] == m]):.{digits}f}"
             for a, digits in (("psnr", 2), ("ssim", 3), ("haarpsi", 3), ("gradient_energy", 2), ("evaluations", 1)) for m in ("ddiff", "dpir")]
+    intervals = [f"{extreme(float(r[share]) for r in stored('pnpdm-coverage.csv')):.2f}" for share in ("in_90", "in_50") for extreme in (min, max)]
     for pattern, values in (
+        (r"90 % hold (\S+) to (\S+) of the true values, those of 50 % (\S+) to (\S+):", intervals),
         (r"PSNR (\S+) and (\S+) dB, SSIM (\S+) and (\S+), HaarPSI (\S+) and (\S+), gradient energy (\S+) and (\S+) of the truth's, (\S+) and (\S+) evaluations", axes),
         (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=(\d+) ",
          (len(cells), tied(both), tied(swapped), f"{-min(a for _, _, a, _ in cells.values()):.2f}", photographs)),

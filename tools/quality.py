@@ -4,7 +4,7 @@
     python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--data FILE] [--photographs DIR | --set NAME] [--no-bm3d] [flags of ddiff run]
 
 It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff and dpir with its evaluations of the network, at
-most 100 per image, the others with 100; and late.yaml, DiffPIR with the late start of ddiff: diffpir_late is one of five runs, diffpir_mean the mean picture
+most 100 per image, the others with 100; and late.yaml, DiffPIR with the late start of ddiff: diffpir_late has the mean scores of five runs, diffpir_mean the mean picture
 of the five. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over the runs.
 Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff, and dpir, is ahead of
 the best other method, with the 95 % interval of the paired difference (Student's t). A method is best or tied if it has the

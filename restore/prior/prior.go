@@ -44,7 +44,14 @@ type Prior struct {
 
 // Open reads and loads the prior at path, which may be Bundled or Base.
 func Open(path string) (*Prior, error) {
-	data, dir, err := readFrom(path)
+	data, err := Read(path)
+	dir := "" // of the data files
+	if errors.Is(err, regular.ErrTooLarge) {
+		data, err = read(path, modelfile.ReadMapped)
+		if dir = path; !isArchive(data) {
+			dir = filepath.Dir(path)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -53,25 +60,8 @@ func Open(path string) (*Prior, error) {
 
 // Read returns the bytes of the prior at path, which may be Bundled or Base, with external data inlined; see modelfile.ReadFile. The
 // folder of a bundle gives the archive with which the bundle travels; a tar archive of one travels as it is, with its own digest.
-// Large tensors of files that exceed 2 GiB in all stay in the data files, see modelfile.ReadMapped: only Open loads such bytes.
-func Read(path string) ([]byte, error) {
-	data, _, err := readFrom(path)
-	return data, err
-}
-
-// readFrom is Read, with the folder in which data files stay, "" for none.
-func readFrom(path string) (data []byte, dir string, err error) {
-	data, err = read(path, modelfile.ReadFile)
-	if !errors.Is(err, regular.ErrTooLarge) {
-		return data, "", err
-	}
-	dir = filepath.Dir(path)
-	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-		dir = path
-	}
-	data, err = read(path, modelfile.ReadMapped)
-	return data, dir, err
-}
+// regular.ErrTooLarge: all files together exceed 2 GiB, which only Open takes.
+func Read(path string) ([]byte, error) { return read(path, modelfile.ReadFile) }
 
 func read(path string, file func(path string) ([]byte, error)) ([]byte, error) {
 	switch path {

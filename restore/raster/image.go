@@ -63,14 +63,14 @@ func To8(v float32) uint8 {
 
 // Finite reports whether all values are finite. index is that of the first NaN or infinity, or -1.
 func Finite(values []float32) (index int, ok bool) {
-	// The difference v − v is NaN if and only if v is NaN or infinite. A sum is, too, if one of its values is; an overflow only costs time.
-	const block = 16
-	for ; len(values)-index >= block; index += block {
-		v := values[index:][:block]
-		sum := ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])) + (((v[8] + v[9]) + (v[10] + v[11])) + ((v[12] + v[13]) + (v[14] + v[15])))
-		if d := sum - sum; d != d {
+	// The difference v − v is NaN if and only if v is NaN or infinite, and a sum of zeros and NaN is NaN if one of them is.
+	const block = 8
+	for len(values)-index >= block {
+		v := values[index : index+block]
+		if d := (v[0] - v[0] + v[1] - v[1]) + (v[2] - v[2] + v[3] - v[3]) + (v[4] - v[4] + v[5] - v[5]) + (v[6] - v[6] + v[7] - v[7]); d != d {
 			break
 		}
+		index += block
 	}
 	for i, v := range values[index:] {
 		if d := v - v; d != d {

@@ -26,7 +26,7 @@ def cases(folder: Path) -> list[Case]:
     ):
         for name, config in configs.items():
             if getattr(config, "text", None) or getattr(config, "separate", False) or name == "sdxl":
-                continue  # too large in float32
+                continue  # of gigabytes, or of two files
             for path in _candidates(folder, config.published):
                 out.append(Case(path.stem, kind, (command, "--config", name, "--weights", str(path))))
     for network, trunk in lpips.TRUNKS.items():

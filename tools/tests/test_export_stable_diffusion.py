@@ -29,6 +29,9 @@ def folder(tmp_path: Path, name: str) -> Path:
         (tmp_path / part).mkdir()
         weights = {k: weight(part, k, shape) for k, shape in shapes.items()}
         write_safetensors(weights, tmp_path / part / ("model.safetensors" if part == "text_encoder" else "diffusion_pytorch_model.safetensors"))
+    said = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012, "num_train_timesteps": 1000, "prediction_type": "epsilon"}
+    (tmp_path / "scheduler").mkdir()
+    (tmp_path / "scheduler" / "scheduler_config.json").write_text(json.dumps(said))
     return tmp_path
 
 
@@ -61,9 +64,6 @@ def test_latent_methods_restore(tmp_path: Path, program: str) -> None:
     fields = [word for field in settings(ldm.CONFIGS["sd15"].tiny()) for word in ("--field", field)]
     (tmp_path / "weights").mkdir()
     weights = folder(tmp_path / "weights", "sd15")
-    (weights / "scheduler").mkdir()
-    said = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012, "num_train_timesteps": 1000, "prediction_type": "epsilon"}
-    (weights / "scheduler" / "scheduler_config.json").write_text(json.dumps(said))
     assert cli.main(["ldm", "--config", "sd15", "--weights", str(weights), *fields, "--out", str(tmp_path / "bundle")]) == 0
     (tmp_path / "pictures").mkdir()
     noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
@@ -82,9 +82,6 @@ def test_first_stage_of_sdxl_stays_in_float(tmp_path: Path, capsys: pytest.Captu
     fields = [word for field in settings(ldm.CONFIGS["sdxl"].tiny()) for word in ("--field", field)]
     (tmp_path / "weights").mkdir()
     weights = folder(tmp_path / "weights", "sdxl")
-    (weights / "scheduler").mkdir()
-    said = {"beta_schedule": "scaled_linear", "beta_start": 0.00085, "beta_end": 0.012, "num_train_timesteps": 1000, "prediction_type": "epsilon"}
-    (weights / "scheduler" / "scheduler_config.json").write_text(json.dumps(said))
     arguments = ["ldm", "--config", "sdxl", "--weights", str(weights), *fields, "--float16", "--out", str(tmp_path / "bundle")]
     assert cli.main(arguments) == 0
     half = {role: any(t.data_type == onnx.TensorProto.FLOAT16 for t in onnx.load(str(tmp_path / f"bundle/{role}.onnx")).graph.initializer) for role in ("encoder", "decoder", "unet")}

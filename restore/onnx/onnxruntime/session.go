@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
 
@@ -78,7 +79,7 @@ func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (
 		if err := r.configure(opts, model, t); err != nil {
 			return nil, t.device.wrapError("configure session", err)
 		}
-		made, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
+		made, err := create(model, inputs, outputs, opts)
 		if err != nil {
 			return nil, t.device.wrapError("make session", err)
 		}
@@ -89,6 +90,26 @@ func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (
 		return s.plain, nil
 	}
 	return s, r.refuseFallback(err)
+}
+
+// created says that a session was made in this process; the lock is held while the first one is.
+var created struct {
+	sync.Mutex
+	once bool
+}
+
+// create makes the first session of the process alone: ONNX Runtime adds the domain of our operations to a list of the process, and fails where two sessions
+// find it missing (CreateCustomRegistry in its custom_ops.cc, 1.30).
+func create(model []byte, inputs, outputs []string, opts *ort.SessionOptions) (*ort.DynamicAdvancedSession, error) {
+	created.Lock()
+	if created.once {
+		created.Unlock()
+		return ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
+	}
+	defer created.Unlock()
+	s, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
+	created.once = err == nil
+	return s, err
 }
 
 // make compiles the model by f on the session's thread.
