@@ -19,7 +19,8 @@ import (
 //
 // and the answer is x. u is the scaled dual variable of ADMM, u = τ²·(dual variable) up to a constant: where its scale changes, from t to s, the
 // dual variable is to stay (Boyd et al., Distributed Optimization and Statistical Learning via the Alternating Direction Method of Multipliers, 3.4.1).
-// After the last step τ_s = 0. With the parameter noise full, the prior's argument is √ᾱ_t·(x + c·u) + √(1−ᾱ_t)·ε.
+// After the last step τ_s = 0. With the parameter noise full, the prior's argument is √ᾱ_t·(x + c·u) + √(1−ᾱ_t)·ε. With null_space, x is replaced in it
+// by the minimum for z − u + τ_s·ε in place of z − u: of the noise remains what the measurement does not determine.
 //
 // With the parameter sharpen, α, the last step has v + α·(v − G·v) in place of v = z − u, where G is a blur by a Gaussian of about one pixel, and the weight
 // ρ = λ·(σ/2)²/[sharpened]: an unsharp mask whose change of the observed part the data step takes back.
@@ -28,6 +29,7 @@ import (
 const (
 	noiseNone = "none"
 	noiseFull = "full"
+	noiseNull = "null_space"
 )
 
 // sharpened is the variance that the details of a sharpened image are taken to have, in the units of images.
@@ -40,7 +42,8 @@ func exactParameters() parameter.List {
 		{Name: "dual_gain", Max: 2, Open: true, Default: 1,
 			Doc: "factor c of the dual variable in the prior's argument: above 1 accelerates, and weighs the prior as lambda/c would"},
 		{Name: "sharpen", Max: 100, Doc: "amount of the unsharp mask in the last step: above 0 sharper, at a loss of PSNR"},
-		{Name: "noise", Choices: []string{noiseNone, noiseFull}, Doc: "noise in the prior's argument: none, or all of the noise level"},
+		{Name: "noise", Choices: []string{noiseNone, noiseFull, noiseNull},
+			Doc: "noise in the prior's argument: none, all of the noise level, or of that what the measurement does not determine"},
 	})
 }
 
@@ -49,7 +52,7 @@ func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	noisy := s.Word("noise") == noiseFull
+	noise := s.Word("noise")
 	var out []Step
 	for i, l := range levels {
 		scale := (1 - l.Next) / l.Next / ((1 - l.Alpha) / l.Alpha) // τ_s²/τ_t²
@@ -67,11 +70,14 @@ func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
 		if i == 0 {
 			st.Scalars["start_of_x"], st.Scalars["start_of_y"] = 0, math.Sqrt(l.Alpha)
 		}
-		if noisy {
+		switch noise {
+		case noiseFull:
 			st.Std = map[string]float64{"noise": math.Sqrt(1 - l.Next)}
 			if i == 0 {
 				st.Scalars["start_of_x"] = math.Sqrt(1 - l.Alpha)
 			}
+		case noiseNull:
+			st.Std = map[string]float64{"noise": math.Sqrt((1 - l.Next) / l.Next)}
 		}
 		out = append(out, st)
 	}
@@ -91,7 +97,15 @@ func exactStep(b *Builder, s Settings) Next {
 	if c := s.Number("dual_gain"); c != 1 {
 		push = b.Mul(u, b.Scalar(float32(c)))
 	}
-	next := b.Add(b.Mul(b.Add(x, push), b.Planned("next")), b.Draw("noise"))
+	next := b.Mul(b.Add(x, push), b.Planned("next"))
+	switch s.Word("noise") {
+	case noiseFull:
+		next = b.Add(next, b.Draw("noise"))
+	case noiseNull:
+		noisy := b.Add(v, b.Draw("noise"))
+		d, _ := b.minimum(s, noisy)
+		next = b.Mul(b.Add(b.Add(noisy, d), push), b.Planned("next"))
+	}
 	return Next{
 		State: map[string]onnx.Value{"x": next, "u": u},
 		Curves: map[string]onnx.Value{
