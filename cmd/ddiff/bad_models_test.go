@@ -172,6 +172,9 @@ func badGraphs(t *testing.T) []badInput {
 		"tiles of 2^120":      {[]*onnxpb.NodeProto{node("Tile", []string{"r"}, "x", "n"), mean, add}, []*onnxpb.TensorProto{integers("n", 1<<30, 1<<30, 1<<30, 1<<30)}, "p.onnx"},
 		"split into 2^40":     {[]*onnxpb.NodeProto{with(node("Split", []string{"r"}, "x"), whole("num_outputs", 1<<40)), mean, add}, nil, "p.onnx"},
 		"sparse data outside": {[]*onnxpb.NodeProto{with(node("Constant", []string{"m"}), sparse), add}, nil, "sparse"},
+		"sum of nothing":      {[]*onnxpb.NodeProto{node("Sum", []string{"eps"}, "x", "")}, nil, "input 2 has no name"},
+		"part without a name": {[]*onnxpb.NodeProto{with(node("Split", []string{"eps", ""}, "x"), whole("num_outputs", 2))}, nil, "output 2 has no name"},
+		"attention, no bias":  {[]*onnxpb.NodeProto{{OpType: "Attention", Domain: "com.microsoft", Input: []string{"x", "x"}, Output: []string{"eps"}}}, nil, "it has no bias"},
 	} {
 		m := &onnxpb.ModelProto{}
 		must(t, proto.Unmarshal(sound, m))

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -37,6 +40,34 @@ func writePrior(t testing.TB, path string, channels int, metadata map[string]str
 	data, err := g.Marshal("tiny")
 	must(t, err)
 	write(t, path, onnxtest.WithMetadata(t, data, metadata))
+}
+
+// TestPriorWithoutBias runs priors whose normalisation has no bias. ONNX Runtime ended the process.
+func TestPriorWithoutBias(t *testing.T) {
+	t.Parallel()
+	for name, bias := range map[string][]string{"left out": nil, "unnamed": {""}} {
+		node := func(op, out string, inputs ...string) *onnxpb.NodeProto {
+			return &onnxpb.NodeProto{OpType: op, Input: inputs, Output: []string{out}}
+		}
+		path := filepath.Join(t.TempDir(), "prior.onnx")
+		writePrior(t, path, 3, card(3))
+		m := &onnxpb.ModelProto{}
+		must(t, proto.Unmarshal(read(t, path), m))
+		m.Graph.Node = []*onnxpb.NodeProto{
+			node("Shape", "shape", "x"), node("Reshape", "rows", "x", "pixels"), node("Add", "sum", "rows", "rows"),
+			node("LayerNormalization", "normal", append([]string{"sum", "scale"}, bias...)...), node("Reshape", "eps", "normal", "shape"),
+		}
+		m.Graph.Initializer = []*onnxpb.TensorProto{
+			{Name: "pixels", Dims: []int64{3}, DataType: int32(onnx.Int64), Int64Data: []int64{1, -1, 16}},
+			{Name: "scale", Dims: []int64{16}, DataType: int32(onnx.Float), FloatData: slices.Repeat([]float32{0.1}, 16)},
+		}
+		data, err := proto.Marshal(m)
+		must(t, err)
+		write(t, path, data)
+		if e := ddiff(t, "prior", "check", path, "--size", "16", "--threads", "1"); e.code != 0 {
+			t.Errorf("%s: %s", name, e)
+		}
+	}
 }
 
 // TestBadPriors runs with unusable priors. They leave no output.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
@@ -54,6 +56,9 @@ func OpenNetwork(rt *onnxruntime.Runtime, path string) (*Network, error) {
 	m, err := modelfile.ReadModel(data)
 	if err == nil {
 		err = n.describe(m)
+	}
+	if err == nil {
+		data, err = proto.Marshal(m.Proto())
 	}
 	if err == nil {
 		if n.session, err = rt.NewSession(data, []string{"x", "y"}, []string{"distance"}); err != nil {

@@ -181,15 +181,13 @@ func (h *halfRewriter) outputType(n *onnxpb.NodeProto, i int) infer.DType {
 // Captured lists the names that a node's sub-graphs use, their own values included.
 func Captured(n *onnxpb.NodeProto) []string {
 	var out []string
-	for _, a := range n.Attribute {
-		for _, g := range append(slices.Clone(a.Graphs), a.G) {
-			for _, inner := range g.GetNode() {
-				out = append(out, inner.Input...)
-				out = append(out, Captured(inner)...)
-			}
-			for _, v := range g.GetOutput() {
-				out = append(out, v.Name)
-			}
+	for _, g := range subGraphs(n) {
+		for _, inner := range g.GetNode() {
+			out = append(out, inner.Input...)
+			out = append(out, Captured(inner)...)
+		}
+		for _, v := range g.GetOutput() {
+			out = append(out, v.Name)
 		}
 	}
 	return out

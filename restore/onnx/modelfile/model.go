@@ -50,6 +50,7 @@ func ReadModelBeside(data []byte, dir string) (*Model, error) {
 	if err := checkNodes(p.Graph); err != nil {
 		return nil, err
 	}
+	addBiases(p.Graph)
 	return &Model{proto: p}, nil
 }
 
