@@ -137,9 +137,19 @@ func TestPageInBrowser(t *testing.T) {
 	addProbe(t, index, `
   const more = document.getElementById("more");
   more.click();
+  await pause(100);
   out.more = more.hidden;
-  out.before = document.querySelectorAll("svg.plot").length;
-  document.querySelectorAll(".item details").forEach((d) => { d.open = true; });`)
+  out.before = document.querySelectorAll(".chart").length;
+  document.querySelectorAll(".item details").forEach((d) => { d.open = true; });
+  await pause(1000);
+  // The pixels of a curve: neither empty nor of the axes alone, which are grey.
+  const coloured = (canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let n = 0;
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 0 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) n++;
+    return n > 100;
+  };
+  out.drawn = [...document.querySelectorAll(".chart canvas")].filter(coloured).length;`)
 	// The window is as high as the page: pictures outside of it are not loaded.
 	document := browse(t, index, "", "--screenshot="+shot, "--window-size=1320,20000")
 	wantStates(t, document, map[string]string{
@@ -149,15 +159,12 @@ func TestPageInBrowser(t *testing.T) {
 		"before":        "0", // no curves before a click
 		"more":          "true",
 	})
-	if got, want := strings.Count(document, `<path class="curve `), 3*traces+2; got != want {
-		t.Errorf("%d curves drawn, want %d", got, want)
+	// Each chart has its curves and the step in its legend. The fourth norm and the other curve have charts of their own.
+	if got, want := strings.Count(document, `<tr class="u-series`), 3*traces+2+traces+2; got != want {
+		t.Errorf("%d lines of legends, want %d", got, want)
 	}
-	// The fourth norm and the other curve have charts of their own.
-	if got, want := strings.Count(document, `<svg class="plot"`), traces+2; got != want {
-		t.Errorf("%d charts drawn, want %d", got, want)
-	}
-	if strings.Contains(document, `d="M0 0"`) {
-		t.Error("a curve is empty")
+	if got, want := state(t, document, "drawn"), strconv.Itoa(traces+2); got != want {
+		t.Errorf("%s charts have curves, want %s", got, want)
 	}
 	if info, err := os.Stat(shot); err != nil || info.Size() == 0 {
 		t.Errorf("no screenshot: %v", err)
@@ -193,11 +200,13 @@ func addProbe(t *testing.T, index, script string) {
 	content = append(content, `<script>addEventListener("load", async () => {
   const out = document.documentElement.dataset;
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  const names = () => [...document.querySelectorAll(".item h3")].map((h) => h.textContent).join(",");
-  const set = (field, value) => {
+  const names = () => [...document.querySelectorAll(".item header h3")].map((h) => h.textContent).join(",");
+  const set = async (field, value) => {
     field.value = value;
-    field.dispatchEvent(new Event("input", { bubbles: true }));
+    for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
+    await pause(100);
   };
+  await pause(100); // the page is connected after it is drawn
 `+script+"\n});</script>"...)
 	reporttest.Must(t, os.WriteFile(index, content, 0o644))
 }
@@ -217,32 +226,34 @@ func TestPageInteraction(t *testing.T) {
   const details = document.querySelector(".item details");
   details.open = true;
   await pause(100);
-  const plot = details.querySelector("svg.plot");
+  const plot = details.querySelector(".plot");
   plot.dispatchEvent(new KeyboardEvent("keydown", { key: "Home", bubbles: true }));
-  out.tooltip = document.getElementById("tooltip").textContent.split("\n")[0];
+  plot.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  await pause(100);
+  out.cursor = plot.querySelector(".u-series").textContent;
   const list = (row) => [...row.children].map((c) => c.textContent).join("=");
   out.settings = [...details.querySelectorAll("dl.settings > div")].map(list).join(" ");
-  const form = document.getElementById("toolbar");
-  set(form.elements.method, "ddiff-hqs");
-  form.elements.order.value = "";
-  set(form.elements.q, "MEADOW .png");
+  const form = document.querySelector("form.toolbar");
+  await set(form.elements.method, "ddiff-hqs");
+  await set(form.elements.order, "");
+  await set(form.elements.q, "MEADOW .png");
   out.refiltered = names();
-  out.shown = document.getElementById("shown").textContent;
+  out.shown = form.querySelector("output").textContent;
   out.address = location.hash;
-  set(form.elements.q, "no such image");
+  await set(form.elements.q, "no such image");
   out.none = document.getElementById("cards").textContent;`)
-	document := browse(t, index, "task=super_resolution&order=psnr")
+	document := browse(t, index, "/?task=super_resolution&order=psnr")
 	for name, want := range map[string]string{
 		// PSNR 21.0, 21.9 and 22.8 from ddiff-hqs, 23.0, 24.3 and 25.6 from ddiff.
 		"filtered": "harbour.png,meadow_2.png,meadow_10.png,harbour.png,meadow_2.png,meadow_10.png",
 		"up":       "ddiff-hqs ascending",
 		"down":     "ddiff descending",
-		"tooltip":  "step 1 · t = 990",
+		"cursor":   "step2 · t = 980",
 		"settings": "Task=Super-resolution (super_resolution) Noise σ=0.05 Size=128 × 128 px, center_crop Method=ddiff-hqs " +
 			"Settings=steps=100 Prior=" + strings.Repeat("ab", 32) + " Seed=7 Run=0 Residual=mean((y − A(x))²) − σ² = 0.0052 Cost=100 steps in 2.00 s on cpu Item=",
 		"refiltered": "meadow_2.png,meadow_10.png",
 		"shown":      "2 of 28 items match",
-		"address":    "#q=MEADOW+.png&amp;task=super_resolution&amp;method=ddiff-hqs",
+		"address":    "#/?task=super_resolution&amp;method=ddiff-hqs&amp;q=MEADOW+.png",
 		"none":       "No item matches.",
 	} {
 		if got := state(t, document, name); got != want && (name != "settings" || !strings.HasPrefix(got, want)) {
@@ -274,7 +285,7 @@ func TestViewerComparesRestorations(t *testing.T) {
   const box = () => frame().getBoundingClientRect();
   const pointer = (type, id, x, y) => frame().dispatchEvent(new PointerEvent(type,
     { pointerId: id, clientX: box().left + x * box().width, clientY: box().top + y * box().height, bubbles: true }));
-  out.open = document.getElementById("viewer").open;
+  out.open = document.querySelector("dialog").open;
   out.panels = [...stage.querySelectorAll("figcaption strong")].map((c) => c.textContent).join(";");
   out.current = stage.querySelector(".current strong").textContent;
   const wheel = new WheelEvent("wheel", { deltaY: -60, clientX: box().left + 0.5 * box().width, clientY: box().top, bubbles: true, cancelable: true });
@@ -291,16 +302,23 @@ func TestViewerComparesRestorations(t *testing.T) {
   const matrices = [...stage.querySelectorAll(".inner")].map((i) => getComputedStyle(i).transform);
   out.synchronised = matrices.length + " " + matrices.every((m) => m !== "none" && m === matrices[0]);
   document.querySelector("[name=layer][value=divide-measurement]").click();
+  await pause(100);
   key("0");
   pointer("pointerdown", 1, 0.5, 0.5); pointer("pointermove", 1, 0.3, 0.5); pointer("pointerup", 1, 0.3, 0.5);
+  await pause(100);
   out.cut = stage.style.getPropertyValue("--cut");
   out.over = stage.querySelector(".over").getAttribute("src").split("/").pop();
   key("n");
+  await pause(100);
   out.next = document.getElementById("viewer-title").textContent;
   out.address = location.hash;
-  document.getElementById("viewer-close").click();
-  out.closed = location.hash;`)
-	document := browse(t, index, "item="+results[3].Item.ID)
+  const dialog = document.querySelector("dialog");
+  [...dialog.querySelectorAll("button")].find((b) => b.textContent === "Close").click();
+  out.closed = !dialog.open;
+  dialog.dispatchEvent(new Event("close")); // which a browser sends with its next frame, and this one draws none
+  await pause(100);
+  out.left = location.hash + document.querySelectorAll("dialog").length;`)
+	document := browse(t, index, "/?item="+results[3].Item.ID)
 	wantStates(t, document, map[string]string{
 		"open": "true",
 		"panels": "Truth;Measurement;ddiff, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff, run 1;" +
@@ -314,8 +332,9 @@ func TestViewerComparesRestorations(t *testing.T) {
 		"cut":          "30%",
 		"over":         item.FileMeasurement,
 		"next":         "b.png",
-		"address":      "#item=" + results[6].Item.ID, // the same method of the next measurement
-		"closed":       "",
+		"address":      "#/?item=" + results[6].Item.ID, // the same method of the next measurement
+		"closed":       "true",
+		"left":         "#/0",
 	})
 }
 
@@ -388,7 +407,7 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
   out.box = JSON.stringify([box.left + box.width / 2, box.top, box.height].map(Math.round));
   out.end = document.getElementById("error-end").textContent;`)
 	shot := filepath.Join(filepath.Dir(index), "screenshot.png")
-	document := browse(t, index, "item="+r.Item.ID, "--screenshot="+shot)
+	document := browse(t, index, "/?item="+r.Item.ID, "--screenshot="+shot)
 	data, err := os.ReadFile(shot)
 	reporttest.Must(t, err)
 	img, err := png.Decode(bytes.NewReader(data))
@@ -437,6 +456,7 @@ func TestCardShowsFurtherScoresAndPictures(t *testing.T) {
 	addProbe(t, index, `
   const texts = (selector) => [...document.querySelectorAll(selector)].map((n) => n.textContent).join(";");
   document.querySelector(".item .enlarge[data-kind=further]").click();
+  await pause(100);
   out.titles = texts(".item:first-child figcaption");
   out.panels = texts("#stage figcaption strong");
   out.scores = texts(".item:first-child .figures dt") + ":" + texts(".item:first-child .figures dd");

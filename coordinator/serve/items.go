@@ -93,11 +93,8 @@ func (s *Server) addItems() {
 	})
 }
 
-func (s *Server) addReport() error {
-	script, err := page.ScriptSource()
-	if err != nil {
-		return err
-	}
+func (s *Server) addReport() {
+	script := page.ScriptSource()
 	report := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/report/{path...}", "Get a file of the report, such as index.html or results.csv",
 		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
 	huma.Register(s.api, report, func(ctx context.Context, in *struct {
@@ -123,7 +120,6 @@ func (s *Server) addReport() error {
 		}
 		return out, nil
 	})
-	return nil
 }
 
 // fileOfReport reports whether a key is that of a file that a report may have: a clean key without hidden folders.

@@ -141,9 +141,7 @@ func (s *Server) register() error {
 	s.addCampaigns()
 	s.addItems()
 	s.addArchive()
-	if err := s.addReport(); err != nil {
-		return err
-	}
+	s.addReport()
 	s.addCompare()
 	s.addFleet()
 	s.addCallers()

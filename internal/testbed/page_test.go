@@ -195,7 +195,7 @@ func signedIn(b *browser, c *Cluster, id string) {
 	b.step("sign in as an administrator", signIn(c.token(b.ctx, b.t, "admin")), has("vera (admin)"), until(verbs+`.includes("Submit")`))
 	b.step("open the campaign as an administrator", b.open("#/campaigns/"+id), until(verbs+`.includes("Cancel")`))
 	b.step("resume it", press("Resume"), until(`document.querySelector(".head .phase").innerText === "running"`))
-	b.step("open its item", chromedp.Click(".row .open"), chromedp.WaitVisible("#item-title"))
+	b.step("open its item", chromedp.Click(".row .open"), chromedp.WaitVisible("#viewer-title"))
 	b.step("sign out again", b.open("#/campaigns"), press("Sign out"), chromedp.WaitVisible("[name=token]"))
 	b.expect("")
 }
@@ -225,7 +225,7 @@ func hostile(b *browser, c *Cluster) {
 		}
 	}
 	b.step("open a campaign with a hostile name", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 2`), has(hostileName))
-	b.step("compare quality and cost", press("Quality per cost"), until(`document.querySelector(".figures img")?.naturalWidth > 0`))
+	b.step("compare quality and cost", press("Quality per cost"), until(`document.querySelector(".gallery img")?.naturalWidth > 0`))
 	b.audit("quality per cost")
 	b.step("compare its methods", press("Compare…"), has("1 measurement in both"), until(`document.querySelector("[name=where_a]").value === "method=ddiff"`),
 		until(`[...document.querySelectorAll("#conditions option")].map((o) => o.value).includes("task=denoise")`))
@@ -238,7 +238,7 @@ func hostile(b *browser, c *Cluster) {
 		until(`document.querySelector("#spec").value.includes("\n  - name: denoise")`), has("This campaign is valid: 2 items of 1 image"))
 	b.step("open it again", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 2`))
 	b.step("open its image", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"),
-		until(fmt.Sprintf(`document.querySelector("#item-title").innerText.includes(%q)`, hostileName)))
+		until(fmt.Sprintf(`document.querySelector("#viewer-title").innerText.includes(%q)`, hostileName)))
 	clean("an item")
 	b.step("see its states", script(`document.querySelector(".states").scrollIntoView()`), has("after the steps every 4"), until(`document.querySelector(".states img").naturalWidth === 3 * 64`))
 	b.audit("states")
@@ -313,15 +313,17 @@ func viewed(b *browser, id string) {
 		until(`document.querySelectorAll("#stage .frame img").length === 3 && [...document.querySelectorAll("#stage img")].every((i) => i.complete && i.naturalWidth > 0)`))
 	b.step("wait for the curves", chromedp.WaitVisible(".viewer .u-wrap canvas"))
 	b.audit("image")
-	b.step("divide it", chromedp.Click(`[name=layer][value=measurement]`), chromedp.WaitVisible(`.slide input`), chromedp.Focus(`.slide input`),
+	b.step("divide it", chromedp.Click(`[name=layer][value=divide-measurement]`), chromedp.WaitVisible(`.slide input`), chromedp.Focus(`.slide input`),
 		chromedp.KeyEvent(strings.Repeat(kb.ArrowLeft, 20)), until(`getComputedStyle(document.querySelector("#stage")).getPropertyValue("--cut") === "30%"`),
 		until(`document.querySelector("#stage .over").complete`))
 	b.shot("page-image")
+	b.step("see its error map", chromedp.Click(`[name=layer][value=error]`), until(`document.querySelector("#error-end").innerText === "0.2"`),
+		until(`getComputedStyle(document.querySelector("#stage .restored .inner")).filter === 'url("#error-filter")' && document.querySelector("#stage .over").complete`))
 	const zoomed = `[...document.querySelectorAll("#stage .inner")].map((i) => getComputedStyle(i).transform.replace(/-?[\d.]+/g, (v) => Math.round(v * 10)))`
 	b.step("zoom", press("+"), chromedp.Focus("#stage"), chromedp.KeyEvent("+"), has("188 %"),
 		until(zoomed+`.every((m, _, all) => m !== "none" && m === all[0])`), chromedp.KeyEvent("0"), has("100 %"))
 	first := evaluate[string](b, "read the address", `location.hash`)
-	b.step("open the next image", chromedp.KeyEvent("n"), until(fmt.Sprintf(`location.hash !== %q && document.querySelector("#item-title")`, first)))
+	b.step("open the next image", chromedp.KeyEvent("n"), until(fmt.Sprintf(`location.hash !== %q && document.querySelector("#viewer-title")`, first)))
 	b.step("read its attempts", chromedp.WaitVisible(".viewer .u-wrap canvas"), script(`document.querySelectorAll(".viewer summary").forEach((s) => s.click())`), has("Attempt 1"))
 	b.step("close it", chromedp.KeyEvent(kb.Escape), until(`!location.hash.includes("item=") && !document.querySelector("dialog.viewer")`))
 	b.step("open the report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(inReport(`document.documentElement.dataset.ready === "1"`)),

@@ -1,18 +1,18 @@
-// Package page makes the page of a report from its parts: tables, the list of items, the mosaic, curves. The template, the style and the
-// scripts are beside it. A further section is a field of page and its part of the template.
+// Package page makes the page of a report from its parts: tables, the list of items, the mosaic, curves. What needs no script is in the template;
+// style and script are in dist, which coordinator/serve/page builds from the components of the page of campaigns. A further section is a field of page
+// and its part of the template.
 package page
 
 import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/figure"
@@ -25,33 +25,16 @@ import (
 var (
 	//go:embed report.html.tmpl
 	pageTemplate string
-	//go:embed style.css
+	//go:embed dist/style.css
 	pageStyle string
-	//go:embed script
-	pageScripts embed.FS
+	//go:embed dist/script.js
+	pageScript string
 )
 
-// pageScript joins the files of the page's script, which share one scope.
-func pageScript() (template.JS, error) {
-	var out strings.Builder
-	out.WriteString("\"use strict\";\n(() => {\n")
-	for _, name := range []string{"page", "tables", "curves", "cards", "zoom", "viewer", "start"} {
-		text, err := pageScripts.ReadFile("script/" + name + ".js")
-		if err != nil {
-			return "", fmt.Errorf("read script of the page: %w", err)
-		}
-		out.Write(bytes.ReplaceAll(text, []byte("\nexport "), []byte("\n")))
-		out.WriteByte('\n')
-	}
-	out.WriteString("})();\n")
-	return template.JS(out.String()), nil //nolint:gosec // our own files
-}
-
 // ScriptSource names the page's script in a Content-Security-Policy, which then lets no other one run.
-func ScriptSource() (string, error) {
-	script, err := pageScript()
-	sum := sha256.Sum256([]byte(script))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'", err
+func ScriptSource() string {
+	sum := sha256.Sum256([]byte(pageScript))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // page is the data of the template.
@@ -73,12 +56,9 @@ type page struct {
 	// Figures are shown at once, MoreFigures on a click.
 	Figures, MoreFigures []figure.File
 	Links                []string
-	Tasks                []option
-	Methods              []string
 	Failures             []failure
 	MoreFailed           int
 	Mosaic               *Mosaic
-	Variants             []string
 	// Listed is the number of items in the page's table, Hidden the number of other finished items.
 	Listed, Hidden int
 	Data           pageData
@@ -95,9 +75,6 @@ type pageData struct {
 
 // maxFigures bounds the figures that the page shows at once.
 const maxFigures = 6
-
-// option is one choice of a filter.
-type option struct{ Value, Label string }
 
 type sheetLink struct{ Label, Path string }
 
@@ -172,11 +149,6 @@ type pictureCopier interface {
 }
 
 func renderPage(p *page) ([]byte, error) {
-	script, err := pageScript()
-	if err != nil {
-		return nil, err
-	}
-	p.Script = script
 	t, err := template.New(Key).Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("parse page template: %w", err)
@@ -193,6 +165,7 @@ func newPage(campaign Campaign, summary aggregate.Summary, shown *Gallery, with 
 	metrics := slices.Index(means.Head, "s/image") + 1
 	p := &page{
 		Style:    template.CSS(pageStyle),
+		Script:   template.JS(pageScript), //nolint:gosec // our own file
 		Campaign: campaign,
 		Facts:    campaignFacts(campaign, summary, with.List),
 		Summary:  summary,
@@ -216,19 +189,6 @@ func newPage(campaign Campaign, summary aggregate.Summary, shown *Gallery, with 
 	p.MoreFigures = with.Figures[len(p.Figures):]
 	for _, s := range with.Sheets {
 		p.Sheets = append(p.Sheets, sheetLink{s.Label, s.Key})
-		p.Tasks = append(p.Tasks, option{s.Task, s.Label})
-	}
-	seen := make(map[string]bool)
-	for _, r := range summary.Rows {
-		if !seen[r.Method] {
-			seen[r.Method] = true
-			p.Methods = append(p.Methods, r.Method)
-		}
-	}
-	for _, c := range with.List.Cells {
-		if c.Variant != "" && !slices.Contains(p.Variants, c.Variant) {
-			p.Variants = append(p.Variants, c.Variant)
-		}
 	}
 	for _, e := range shown.failures {
 		p.Failures = append(p.Failures, failure{

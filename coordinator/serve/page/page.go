@@ -1,8 +1,8 @@
 // Package page has the page of campaigns, one campaign, the fleet, the submission and the comparison, as it is built for browsers.
 //
-// The sources are in src: Preact components, one per file, over the HTTP API; events.js follows its changes. The style sheet begins with that of
-// coordinator/report/page, and the viewer uses its zoom. build.mjs bundles src into dist, which is committed and embedded, so that Go needs no
-// Node: after a change of src run make page.
+// The sources are in src: Preact components over values, one per file. Those of main.jsx come from the HTTP API, whose changes events.js follows; those of
+// report.jsx from the page of a report, which holds them. build.mjs bundles both, the latter into coordinator/report/page. The bundles are committed and
+// embedded, so that Go needs no Node: after a change of src run make page.
 package page
 
 import (

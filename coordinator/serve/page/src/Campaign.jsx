@@ -11,6 +11,7 @@ import { count, duration, fixed, moment, short } from "./format.js";
 import { Item } from "./Item.jsx";
 import { Items } from "./Items.jsx";
 import { Failure, Loading } from "./Message.jsx";
+import { Pairs } from "./Pairs.jsx";
 import { Phase, Progress } from "./Progress.jsx";
 import { Quality } from "./Quality.jsx";
 import { useResource } from "./resource.js";
@@ -47,7 +48,7 @@ function Facts({ campaign: c, status: s }) {
     ["Priority", c.priority && `${c.priority}, ${c.urgent ? "raised for the deadline" : `weight ${c.weight}`}`], ["Prior", c.prior?.name], ["Precision", c.spec.precision],
     ["Submitted", c.submitted && moment(c.submitted)], ["Finished", c.finished && moment(c.finished)], ["Owner", c.owner], ["Output", c.output],
   ];
-  return <dl class="facts">{facts.filter(([, v]) => v && v !== "–").map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
+  return <Pairs kind="facts" of={facts} />;
 }
 
 // sides are those of a comparison to begin with: the methods of a campaign that has several.

@@ -8,6 +8,7 @@ import { Failure, Loading, Message } from "./Message.jsx";
 import { Phase, Progress } from "./Progress.jsx";
 import { useResource } from "./resource.js";
 import { amend, link } from "./route.js";
+import { Choice, Search, Toolbar } from "./Toolbar.jsx";
 
 // left is the remaining time with its 95 % interval.
 export function left({ phase, left_s: s, left_low_s: low, left_high_s: high }) {
@@ -55,14 +56,12 @@ export function Campaigns({ query, may }) {
         </p>
       </div>
       {error && <Failure error={error} retry={reload} />}
-      <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
-        <label class="find">Name <input type="search" value={query.q ?? ""} onInput={(e) => amend({ q: e.target.value })} /></label>
-        <label>Phase <select value={query.phase ?? ""} onChange={(e) => amend({ phase: e.target.value })}>
-          <option value="">all</option>{phases.map((p) => <option key={p}>{p}</option>)}
-        </select></label>
+      <Toolbar>
+        <Search name="q" label="Name" value={query.q} />
+        <Choice name="phase" label="Phase" value={query.phase} options={phases} />
         <label><input type="checkbox" checked={query.archived === "true"} onChange={(e) => amend({ archived: e.target.checked ? "true" : "" })} /> archived too</label>
         <output>{shown.length} of {value.campaigns.length}</output>
-      </form>
+      </Toolbar>
       {shown.length > 0 && (
         <table class="list campaigns">
           <thead><tr>

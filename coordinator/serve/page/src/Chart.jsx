@@ -8,7 +8,7 @@ const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("sv");
 const isDecade = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6;
 const dashes = [undefined, [6, 3], [2, 2.5]];
 
-function options({ time, log, series, height, xLabel }, width) {
+function options({ time, log, series, height, xLabel, xText }, width) {
   const style = getComputedStyle(document.documentElement);
   const color = (variable) => style.getPropertyValue(variable).trim();
   const axis = { stroke: color("--muted"), font: "11px system-ui", grid: { stroke: color("--line"), width: 1 }, ticks: { show: false } };
@@ -17,7 +17,7 @@ function options({ time, log, series, height, xLabel }, width) {
     width, height, padding: [8, 12, 0, 0], cursor: { drag: { x: true, y: false }, points: { size: 7 } },
     scales: { x: { time: !!time }, y: { distr: log ? 3 : 1, range: log ? undefined : (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
     axes: [{ ...axis, size: 34, space: time ? 90 : 50, values: time ? (_, ticks) => ticks.map((t) => clock(t)) : undefined, label: xLabel, labelSize: 16, labelFont: "11px system-ui" }, { ...axis, size: 54, values: finite, grid: { ...axis.grid, filter: (_, ticks) => (log ? ticks.map((v) => (isDecade(v) ? v : null)) : ticks) } }],
-    series: [{ label: xLabel ?? "time", value: (_, v) => (time && v ? clock(v) : short(v)) }, ...series.map((s, i) => ({
+    series: [{ label: xLabel ?? "time", value: (_, v, __, i) => (v === null ? "–" : xText?.(i) ?? (time ? clock(v) : short(v))) }, ...series.map((s, i) => ({
       label: s.name, stroke: color(`--c${i % 3}`), width: 1.6, dash: dashes[i % 3], points: { show: false }, value: (_, v) => short(v),
     }))],
     legend: { live: true },
@@ -50,5 +50,12 @@ export function Chart(props) {
     };
   }, [names, log, height]);
   useEffect(() => { plot.current?.setData(values); });
-  return <div class="plot" role="img" aria-label={label} ref={box} />;
+  const show = (at) => plot.current.setCursor({ left: at === null ? -10 : plot.current.valToPos(x[at], "x"), top: at === null ? -10 : 0 });
+  const keys = (event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (move === undefined) return;
+    event.preventDefault();
+    show(Math.max(0, Math.min(x.length - 1, (plot.current.cursor.idx ?? x.length - 1) + move)));
+  };
+  return <div class="plot" role="img" aria-label={label} ref={box} tabIndex={0} onKeyDown={keys} onBlur={() => show(null)} />;
 }

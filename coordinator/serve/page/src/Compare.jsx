@@ -1,15 +1,16 @@
 // Compare.jsx: two campaigns, or two selections of one, paired by measurement. The server computes what ddiff compare prints.
 
 import { useMemo } from "preact/hooks";
-import { count, fixed, plural } from "./format.js";
+import { count, fixed, plural, signed } from "./format.js";
 import { Failure, Loading, Message } from "./Message.jsx";
 import { useResource } from "./resource.js";
 import { amend, link } from "./route.js";
+import { Choice, Toolbar } from "./Toolbar.jsx";
 
 // interval is a mean with its 95 % interval.
 function Interval({ of: e, sign }) {
   if (!e || e.mean === undefined || e.mean === null) return "–";
-  return <>{sign && e.mean >= 0 ? "+" : ""}{fixed(e.mean, 3)}{e.half_width !== undefined && <span class="half">± {fixed(e.half_width, 3)}</span>}</>;
+  return <>{(sign ? signed : fixed)(e.mean, 3)}{e.half_width !== undefined && <span class="half">± {fixed(e.half_width, 3)}</span>}</>;
 }
 
 // onlyIn lists the settings of an approach that the other one has not.
@@ -74,11 +75,7 @@ export function Compare({ query }) {
   const wanted = { a, b, metric, where: conditions(where), where_a: conditions(where_a), where_b: conditions(where_b) };
   const { value, error, reload } = useResource(both ? "compare" : null, wanted);
   const names = useMemo(() => (list.value?.campaigns ?? []).map((c) => c.campaign.id).reverse(), [list.value]);
-  const choice = (side) => (
-    <label>{side.toUpperCase()} <select value={query[side] ?? ""} onChange={(e) => amend({ [side]: e.target.value })}>
-      <option value="">choose</option>{[...new Set([...names, query[side]].filter(Boolean))].map((n) => <option key={n}>{n}</option>)}
-    </select></label>
-  );
+  const choice = (side) => <Choice name={side} label={side.toUpperCase()} value={query[side]} none="choose" options={[...new Set([...names, query[side]].filter(Boolean))]} />;
   const condition = (field, label) => (
     <label>{label} <input name={field} list="conditions" placeholder="method=ddiff; task=hdr" value={query[field] ?? ""} onChange={(e) => amend({ [field]: e.target.value })} /></label>
   );
@@ -100,11 +97,11 @@ export function Compare({ query }) {
   return (
     <>
       <div class="head"><h1>Compare</h1></div>
-      <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
+      <Toolbar>
         {choice("a")}{condition("where_a", "Only in A")}{choice("b")}{condition("where_b", "Only in B")}{condition("where", "Only in both")}
         <datalist id="conditions">{known.map((c) => <option key={c} value={c} />)}</datalist>
         <label>Metric <select value={metric ?? "psnr"} onChange={(e) => amend({ metric: e.target.value })}>{metrics.map((m) => <option key={m.name} value={m.name}>{m.title}</option>)}</select></label>
-      </form>
+      </Toolbar>
       {body}
     </>
   );

@@ -8,25 +8,32 @@ import { useResource } from "./resource.js";
 const labels = { data_norm: "‖y − A(z)‖", primal_norm: "‖x − z‖", dual_norm: "‖u‖" };
 const label = (curve) => labels[curve] ?? (curve.startsWith("delta_") ? `‖Δ${curve.slice(6)}‖` : curve);
 const titleOf = (curve) => (curve.endsWith("_norm") ? "Norms" : curve.startsWith("delta_") ? "Increments" : "Other curves");
+const titles = ["Norms", "Increments", "Other curves"];
 
-export function Curves({ path }) {
-  const { value, error } = useResource(`${path}/trace`);
-  if (error) return <p class="muted">{error.status === 404 ? "No solver curves are stored for this item." : error.message}</p>;
-  const titles = ["Norms", "Increments", "Other curves"];
-  const names = Object.keys(value ?? {}).filter((k) => k !== "timestep" && value[k].some((v) => v > 0)).sort((a, b) => titles.indexOf(titleOf(a)) - titles.indexOf(titleOf(b)));
-  if (names.length === 0) return null;
-  const steps = value[names[0]].map((_, i) => i + 1);
-  const groups = [...Map.groupBy(names, titleOf)].flatMap(([title, members]) =>
-    members.flatMap((_, i) => (i % 3 === 0 ? [[title, members.slice(i, i + 3)]] : [])));
+// Charts draws { step, t, series }; t is the prior's time index of each step.
+export function Charts({ curves: { step, t, series }, about }) {
+  const groups = titles.flatMap((title) => {
+    const members = series.filter((s) => titleOf(s.name) === title && s.values.some((v) => v > 0));
+    return members.flatMap((_, i) => (i % 3 === 0 ? [[title, members.slice(i, i + 3).map((s) => ({ name: label(s.name), values: s.values }))]] : []));
+  });
   return (
     <div class="charts">{groups.map(([title, members]) => (
-      <div key={members[0]} class="chart">
+      <div key={members[0].name} class="chart">
         <h3>{title}</h3>
-        <Chart log height={200} xLabel="step" x={steps} series={members.map((m) => ({ name: label(m), values: value[m] }))}
-          label={`${title} over ${steps.length} steps: ${members.map((m) => `${label(m)} from ${short(value[m][0])} to ${short(value[m].at(-1))}`).join("; ")}`} />
+        <Chart log height={200} xLabel="step" x={step} xText={(i) => `${step[i]} · t = ${t[i]}`} series={members}
+          label={`${title} over ${step.at(-1)} steps of ${about}: ${members.map((m) => `${m.name} from ${short(m.values[0])} to ${short(m.values.at(-1))}`).join("; ")}`} />
       </div>
     ))}</div>
   );
+}
+
+// Curves reads those of an item.
+export function Curves({ path, about }) {
+  const { value, error } = useResource(`${path}/trace`);
+  if (error) return <p class="muted">{error.status === 404 ? "No solver curves are stored for this item." : error.message}</p>;
+  if (!value) return null;
+  const { timestep, ...curves } = value;
+  return <Charts curves={{ step: timestep.map((_, i) => i + 1), t: timestep, series: Object.entries(curves).map(([name, values]) => ({ name, values })) }} about={about} />;
 }
 
 // Running shows the progress of an item that a worker solves, from its heartbeat.

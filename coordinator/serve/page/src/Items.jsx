@@ -3,16 +3,17 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { address, get, name } from "./api.js";
 import { ofCampaign, useEvents } from "./events.js";
-import { count, duration, fixed, plural } from "./format.js";
+import { count, duration, fixed, plural, signed } from "./format.js";
 import { Failure, Message } from "./Message.jsx";
-import { Picture } from "./Picture.jsx";
+import { Picture, pictureOf, titles } from "./Picture.jsx";
 import { amend } from "./route.js";
+import { Choice, Search, Toolbar } from "./Toolbar.jsx";
 
 const page = 100;
 // The orders and codes of the API.
 const states = ["done", "failed", "dead", "pending"];
 const warnings = ["any", "residual", "sigma", "worse", "flat", "steps"];
-const orders = [["", "order of the dataset"], ["name", "name"], ["psnr", "worst PSNR"], ["-psnr", "best PSNR"], ["-seconds", "slowest"], ["-residual", "largest residual"]];
+const orders = [["name", "name"], ["psnr", "worst PSNR"], ["-psnr", "best PSNR"], ["-seconds", "slowest"], ["-residual", "largest residual"]];
 const filters = ["task", "method", "state", "warning", "name", "sort"];
 
 const filtersOf = (query) => Object.fromEntries(filters.map((f) => [f, query[f]]));
@@ -73,12 +74,12 @@ function Row({ id, item, top, open }) {
   return (
     <li class="row" ref={place}>
       <button type="button" class="open" onClick={() => open(item.id)}>
-        <span class="thumbs">{["measurement", "restored", "truth"].map((kind) => <Picture key={kind} id={id} item={item} kind={kind} width={96} />)}</span>
+        <span class="thumbs">{["measurement", "restored", "truth"].map((kind) => <Picture key={kind} src={item.state === "done" && pictureOf(id, item.id, kind, 96)} remark={titles[kind]} alt="" title={titles[kind]} />)}</span>
         <span class="what"><strong>{item.name}</strong><span class="half">{item.task} · {item.method} · run {item.run}</span>
           {item.reason && <span class="half bad">{item.reason}</span>}</span>
         <span class="state"><span class={`badge phase ${item.state}`}>{item.state}</span>{(item.warnings ?? []).map((w) => <span key={w} class="flag">{w}</span>)}</span>
         <span class="num"><strong>{m.psnr === undefined ? "" : `${fixed(m.psnr, 2)} dB`}</strong>
-          {gain !== undefined && <span class={gain < 0 ? "half loss" : "half win"}>{gain < 0 ? "" : "+"}{fixed(gain, 2)} dB</span>}</span>
+          {gain !== undefined && <span class={gain < 0 ? "half loss" : "half win"}>{signed(gain, 2)} dB</span>}</span>
         <span class="num muted">{item.seconds ? duration(item.seconds) : ""}<span class="half">{item.worker}</span></span>
       </button>
     </li>
@@ -124,27 +125,21 @@ export function Items({ id, query, status, listed }) {
   useEffect(() => { if (to >= items.length - 10) more(); });
   useLayoutEffect(() => { list.current.style.height = `${items.length * size}px`; }, [items.length, size]);
   const values = (field) => [...new Set([...items.map((i) => i[field]), query[field]].filter(Boolean))].sort();
-  const choice = (field, label, options) => (
-    <label>{label} <select name={field} value={query[field] ?? ""} onChange={(e) => amend({ [field]: e.target.value })}>
-      <option value="">all</option>{options.map((o) => <option key={o}>{o}</option>)}
-    </select></label>
-  );
+  const choice = (name, label, options, none) => <Choice name={name} label={label} value={query[name]} options={options} none={none} />;
   const filtered = filters.some((f) => f !== "sort" && query[f]);
   return (
     <section aria-labelledby="items">
       <h2 id="items">Items</h2>
-      <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
-        <label class="find">Image <input name="name" type="search" value={query.name ?? ""} onInput={(e) => amend({ name: e.target.value })} /></label>
+      <Toolbar>
+        <Search name="name" label="Image" value={query.name} />
         {choice("task", "Task", values("task"))}
         {choice("method", "Method", values("method"))}
         {choice("state", "State", states)}
         {choice("warning", "Warning", warnings)}
-        <label>Sort <select name="sort" value={query.sort ?? ""} onChange={(e) => amend({ sort: e.target.value })}>
-          {orders.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
-        </select></label>
+        {choice("sort", "Sort", orders, "order of the dataset")}
         {status.counts.done > 0 && <Download id={id} wanted={filtersOf(query)} />}
         <output>{loaded ? plural(total ?? 0, "item") : "reading"}</output>
-      </form>
+      </Toolbar>
       {error && <Failure error={error} />}
       <ol class="rows" ref={list}>
         {items.slice(from, to).map((item, i) => <Row key={item.id} id={id} item={item} top={(from + i) * size} open={(opened) => amend({ item: opened })} />)}

@@ -17,7 +17,7 @@ function Figures({ path }) {
   const tasks = drawn(value.rows ?? []);
   if (tasks.length === 0) return <p class="muted">The campaign has one method with one number of steps: nothing to compare.</p>;
   return (
-    <div class="figures">{tasks.map((task) => (
+    <div class="gallery">{tasks.map((task) => (
       <figure key={task}>
         <img src={address(`${path}/report/figures/psnr_vs_seconds_${task}.svg`)} alt={`PSNR of each method against its solver time, with the Pareto front: ${task}`} />
         <figcaption>{task}</figcaption>

@@ -2,6 +2,7 @@
 
 export const count = (n) => (n ?? 0).toLocaleString("en");
 export const fixed = (v, digits) => (v === null || v === undefined ? "–" : v.toFixed(digits).replace("-", "−"));
+export const signed = (v, digits) => (v < 0 ? "" : "+") + fixed(v, digits);
 
 // short has four significant digits.
 export const short = (v) => {

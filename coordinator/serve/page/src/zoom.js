@@ -1,4 +1,4 @@
-// zoom.js: one zoom for all pictures of a stage. It is a module of the page of campaigns too; the report joins its files without exports.
+// zoom.js: one zoom for all pictures of a stage.
 
 const maxScale = 32;
 

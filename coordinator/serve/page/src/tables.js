@@ -1,18 +1,26 @@
 // tables.js: each heading of a sortable table becomes a button that sorts by its column.
 
-function makeSortable(table) {
+// compareNumbers puts null last in both directions.
+export function compareNumbers(a, b, sign) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  return sign * (a - b);
+}
+
+const number = (text) => (text === "" ? null : Number(text));
+
+export function makeSortable(table) {
   const body = table.tBodies[0];
   const headings = [...table.tHead.rows[0].cells];
   const rows = [...body.rows];
-  const number = (text) => (text === "" ? null : Number(text));
   headings.forEach((heading, column) => {
-    const button = element("button", { type: "button" }, ...heading.childNodes);
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
     heading.append(button);
     button.addEventListener("click", () => {
-      const up = heading.getAttribute("aria-sort") !== "ascending";
+      const sign = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1;
       headings.forEach((h) => h.removeAttribute("aria-sort"));
-      heading.setAttribute("aria-sort", up ? "ascending" : "descending");
-      const sign = up ? 1 : -1;
+      heading.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
       body.append(...rows.toSorted((r, s) => {
         const a = r.cells[column];
         const b = s.cells[column];
