@@ -259,8 +259,9 @@ func save(path string) action {
 	})
 }
 
-// scriptBytes returns the size of the page's script as it travels.
+// scriptBytes returns the size of the page's script as it travels: the query passes by the browser's cache, which knows no size.
 func (b *browser) scriptBytes() int {
 	b.t.Helper()
-	return evaluate[int](b, "read the size of the script", `performance.getEntriesByName(new URL("app.js", location).href)[0]?.encodedBodySize ?? 0`)
+	return evaluate[int](b, "read the size of the script", `performance.clearResourceTimings(), fetch("app.js?size").then((a) => a.arrayBuffer()).then(() =>
+		performance.getEntriesByType("resource").find((e) => e.name.endsWith("app.js?size")).encodedBodySize)`)
 }
