@@ -26,5 +26,5 @@ export function Picture({ src, remark = "file not found", ...more }) {
     setBroken(src);
     tally("imagesBroken");
   };
-  return <img loading="lazy" decoding="async" draggable={false} {...more} src={src} onLoad={loaded} onError={lost} />;
+  return <img loading="lazy" decoding="async" {...more} src={src} onLoad={loaded} onError={lost} />;
 }
