@@ -63,23 +63,6 @@ func hostileCampaign() Campaign {
 	return c
 }
 
-func TestPageEscapes(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	html := pageOf(t, store, hostileCampaign(), hostileResults(t, store))
-	for _, bad := range []string{"<script>alert", "<img src=x", "'><img"} {
-		if strings.Contains(html, bad) {
-			t.Errorf("the page holds %q", bad)
-		}
-	}
-	if got := strings.Count(html, "</script>"); got != 3 {
-		t.Errorf("%d script elements end, want 3", got)
-	}
-	if !strings.Contains(html, "&lt;/script&gt;&lt;script&gt;alert(1)") || !strings.Contains(html, `\u003c/script\u003e\u003cscript\u003ealert(1)`) {
-		t.Error("the hostile name is not shown as text")
-	}
-}
-
 // TestAttackPage opens a page of results of others, which have markup in the name of the campaign and of its output, in names, tasks,
 // methods, parameters, settings, warnings and metrics, and opens all that a click shows: nothing runs, and all is text.
 func TestAttackPage(t *testing.T) {
@@ -123,16 +106,6 @@ func TestAttackPage(t *testing.T) {
 	}
 	if strings.Contains(document, "<img src=\"x\"") || strings.Contains(document, "<script>alert") {
 		t.Error("the browser saw markup in a name")
-	}
-}
-
-func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	html := pageOf(t, store, testCampaign(), campaign(t, store))
-	html = regexp.MustCompile(`"http://www\.w3\.org/[^"]*"`).ReplaceAllString(html, "") // names, not addresses
-	if m := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\([^#]|<link`).FindString(html); m != "" {
-		t.Errorf("the page refers to %q", m)
 	}
 }
 
