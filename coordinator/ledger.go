@@ -63,9 +63,9 @@ func (r *runner) settleRead(ctx context.Context) error {
 
 // reopenMissing makes items pending again that are done but have no result in storage.
 func (r *runner) reopenMissing(ctx context.Context) error {
-	present := map[ledger.Identity]bool{}
+	present := map[item.Identity]bool{}
 	if err := r.results.each(ctx, func(id string) {
-		if k, ok := ledger.ParseIdentity(id); ok {
+		if k, ok := item.ParseIdentity(id); ok {
 			present[k] = true
 		}
 	}); err != nil {
@@ -74,7 +74,7 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 	missing := ledger.Round{Missing: true}
 	err := r.windows.each(ctx, func(w *shard.Window) error {
 		for _, it := range w.Items {
-			if k, ok := ledger.ParseIdentity(it.ID); ok && !present[k] && r.outcomes.ledger.State(it.ID) == ledger.Done {
+			if k, ok := item.ParseIdentity(it.ID); ok && !present[k] && r.outcomes.ledger.State(it.ID) == ledger.Done {
 				missing.Items = append(missing.Items, it.ID)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
-	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
@@ -72,7 +71,7 @@ type deletion struct {
 	record  *manifest.Campaign // nil if a crashed deletion has deleted it
 	others  []*manifest.Campaign
 	// own has the identities of the campaign that no other campaign of its output has.
-	own map[ledger.Identity]bool
+	own map[item.Identity]bool
 }
 
 // examine reads what the deletion needs, and refuses a campaign that has not ended.
@@ -163,24 +162,24 @@ func (d *deletion) collectOwn(ctx context.Context) (err error) {
 	if d.others, err = d.sharing(ctx); err != nil || d.record == nil {
 		return err
 	}
-	d.own = map[ledger.Identity]bool{}
-	err = d.eachItem(ctx, d.id, func(k ledger.Identity) { d.own[k] = true })
+	d.own = map[item.Identity]bool{}
+	err = d.eachItem(ctx, d.id, func(k item.Identity) { d.own[k] = true })
 	for _, other := range d.others {
 		if err == nil {
-			err = d.eachItem(ctx, other.ID, func(k ledger.Identity) { delete(d.own, k) })
+			err = d.eachItem(ctx, other.ID, func(k item.Identity) { delete(d.own, k) })
 		}
 	}
 	return err
 }
 
 // eachItem calls f with the identities of a campaign's items.
-func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Identity)) error {
+func (d *deletion) eachItem(ctx context.Context, id string, f func(k item.Identity)) error {
 	for w, err := range shard.All(ctx, d.Store, id) {
 		if err != nil {
 			return err
 		}
 		for _, it := range w.Items {
-			if k, ok := ledger.ParseIdentity(it.ID); ok {
+			if k, ok := item.ParseIdentity(it.ID); ok {
 				f(k)
 			}
 		}
@@ -327,7 +326,7 @@ func (d *deletion) outputSteps(ctx context.Context) []step {
 
 // owns reports whether an identity belongs to no other campaign of the output.
 func (d *deletion) owns(id string) bool {
-	k, ok := ledger.ParseIdentity(id)
+	k, ok := item.ParseIdentity(id)
 	return ok && d.own[k]
 }
 

@@ -1,26 +1,12 @@
 package ledger
 
 import (
-	"encoding/hex"
 	"slices"
 	"strings"
 
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
-
-// Identity is the first half of an item's id. The probability that two of a million items share it is 10^-27.
-type Identity [16]byte
-
-// ParseIdentity decodes a hex id.
-func ParseIdentity(id string) (Identity, bool) {
-	var k Identity
-	if len(id) < 2*len(k) {
-		return k, false
-	}
-	_, err := hex.Decode(k[:], []byte(id[:2*len(k)]))
-	return k, err == nil
-}
 
 // State is the state of an identity: an outcome, or pending. Stored parts of the ledger contain these numbers.
 type State uint8
@@ -65,7 +51,7 @@ const (
 
 // Ledger has the state of every item in about 50 bytes per identity. It is not safe for concurrent use.
 type Ledger struct {
-	places  map[Identity]uint32
+	places  map[item.Identity]uint32
 	entries []entry
 	// reasons has each distinct reason once, reasonIndex its index.
 	reasons     []string
@@ -86,12 +72,12 @@ const (
 
 // New returns an empty ledger.
 func New() *Ledger {
-	return &Ledger{places: map[Identity]uint32{}, reasonIndex: map[string]uint32{}, reasons: []string{""}}
+	return &Ledger{places: map[item.Identity]uint32{}, reasonIndex: map[string]uint32{}, reasons: []string{""}}
 }
 
 // Add adds an item of the manifest, in the state of its identity. It reports whether the identity is new.
 func (l *Ledger) Add(id string) (isNew bool) {
-	k, ok := ParseIdentity(id)
+	k, ok := item.ParseIdentity(id)
 	if !ok {
 		return false
 	}
@@ -120,7 +106,7 @@ func (l *Ledger) Open() int { return l.open }
 
 // find returns the entry of an identity, or nil if it has none.
 func (l *Ledger) find(id string) *entry {
-	k, ok := ParseIdentity(id)
+	k, ok := item.ParseIdentity(id)
 	if !ok {
 		return nil
 	}
@@ -128,7 +114,7 @@ func (l *Ledger) find(id string) *entry {
 }
 
 // findIdentity is find with a parsed identity.
-func (l *Ledger) findIdentity(k Identity) *entry {
+func (l *Ledger) findIdentity(k item.Identity) *entry {
 	place, ok := l.places[k]
 	if !ok {
 		return nil

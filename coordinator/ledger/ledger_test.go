@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -92,17 +91,6 @@ func TestLedgerReasons(t *testing.T) {
 	}
 	if n := len(l.reasons); n != maxReasons+1 {
 		t.Errorf("%d reasons are in memory, want %d", n, maxReasons+1)
-	}
-}
-
-// An identity is the first 32 hexadecimal digits of an id.
-func TestParseIdentity(t *testing.T) {
-	digits := strings.Repeat("5a", 32)
-	for text, want := range map[string]bool{digits: true, digits[:32]: true, digits[:31]: false, "": false, "zz" + digits[2:]: false} {
-		k, ok := ParseIdentity(text)
-		if ok != want || ok && hex.EncodeToString(k[:]) != digits[:32] {
-			t.Errorf("%q: %x, %t", text, k, ok)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // part is a stored part of a ledger. Its stored form is a magic line, a line of JSON
@@ -39,7 +40,7 @@ type partHeader struct {
 
 // partEntry is an outcome.
 type partEntry struct {
-	id     Identity
+	id     item.Identity
 	state  State
 	round  int
 	reason string
@@ -48,7 +49,7 @@ type partEntry struct {
 const (
 	partMagic = "ddiff ledger part 1\n"
 	// minEntryBytes is the size of the smallest entry.
-	minEntryBytes = len(Identity{}) + 3
+	minEntryBytes = len(item.Identity{}) + 3
 )
 
 // errPart: an object is not a valid part of the ledger.
@@ -107,7 +108,7 @@ func decodePart(data []byte, campaign string) (*part, error) {
 			return nil, fmt.Errorf("%w: it ends in entry %d", errPart, i)
 		}
 		e := &p.entries[i]
-		e.id, e.state = Identity(rest[:len(e.id)]), State(rest[len(e.id)])
+		e.id, e.state = item.Identity(rest[:len(e.id)]), State(rest[len(e.id)])
 		rest = rest[len(e.id)+1:]
 		round, n := binary.Uvarint(rest)
 		reason, m := binary.Uvarint(rest[max(n, 0):])

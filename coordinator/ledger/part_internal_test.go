@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 func testPart(t *testing.T) *part {
 	t.Helper()
 	p := &part{partHeader: partHeader{Campaign: "c", Stream: 5, Seq: 1 << 60}}
 	for i, e := range []partEntry{{}, {state: Done}, {state: Failed, round: 300, reason: "no image"}, {state: Dead, round: 1, reason: "no image"}} {
-		e.id, _ = ParseIdentity(id(i))
+		e.id, _ = item.ParseIdentity(id(i))
 		p.entries = append(p.entries, e)
 	}
 	return p

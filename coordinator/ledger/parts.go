@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -63,7 +64,7 @@ func NewParts(cfg PartsConfig) *Parts { return &Parts{cfg: cfg, ledger: New()} }
 
 // NoteOutcome adds an outcome to the next part. found means that it is not in the result stream.
 func (p *Parts) NoteOutcome(id string, round int, to State, reason string, found bool) {
-	k, ok := ParseIdentity(id)
+	k, ok := item.ParseIdentity(id)
 	if p == nil || !ok || to == Pending {
 		return
 	}

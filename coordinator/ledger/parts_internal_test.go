@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -204,7 +205,7 @@ func TestEnterOutcomes(t *testing.T) {
 	for i := range 6 {
 		l.Add(id(i))
 	}
-	k := func(i int) Identity { k, _ := ParseIdentity(id(i)); return k }
+	k := func(i int) item.Identity { k, _ := item.ParseIdentity(id(i)); return k }
 	put := func(number int, stream int64, seq uint64, entries ...partEntry) {
 		t.Helper()
 		data, err := (&part{partHeader: partHeader{Campaign: "c", Stream: stream, Seq: seq}, entries: entries}).encode()

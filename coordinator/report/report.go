@@ -138,7 +138,7 @@ func removeStale(ctx context.Context, store result.Files, known operator.Set, sh
 func isSheet(key string, known operator.Set) bool {
 	if name, ok := strings.CutPrefix(key, runFolder); ok {
 		id, file, _ := strings.Cut(name, "/")
-		_, isID := result.ParseIdentity(id)
+		_, isID := item.ParseIdentity(id)
 		return isID && (file == "mean.png" || file == "deviation.png")
 	}
 	name, ok := strings.CutSuffix(strings.TrimPrefix(key, sheet.Folder), ".png")

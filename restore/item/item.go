@@ -141,6 +141,18 @@ type Item struct {
 	Choice string `json:"choice,omitempty"`
 }
 
+// Identity is the first half of an item's id, or of another digest. The probability that two of a million items share it is 10^-27.
+type Identity [16]byte
+
+// ParseIdentity returns the identity of a digest in hexadecimal digits, and false if there is none.
+func ParseIdentity(id string) (k Identity, ok bool) {
+	if len(id) < 2*len(k) {
+		return k, false
+	}
+	_, err := hex.Decode(k[:], []byte(id[:2*len(k)]))
+	return k, err == nil
+}
+
 // measurementIdentity determines y: image, operator and noise.
 type measurementIdentity struct {
 	Schema      int                `json:"schema"`

@@ -13,7 +13,6 @@ import (
 	"time"
 	"unique"
 
-	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
@@ -127,7 +126,7 @@ func newEntry(r *item.Result) (*Entry, error) {
 
 // pictureDigest returns the first 64 bits of a file's digest.
 func pictureDigest(r *item.Result, file string) uint64 {
-	k, ok := result.ParseIdentity(r.Artifacts[file])
+	k, ok := item.ParseIdentity(r.Artifacts[file])
 	if !ok {
 		return 0
 	}

@@ -6,7 +6,6 @@ package result
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,26 +36,14 @@ type outputStore interface {
 // ReadCalls is the number of results that are read concurrently.
 const ReadCalls = 16
 
-// identity is the first half of an item's id.
-type identity [16]byte
-
-// ParseIdentity returns the first 16 bytes of a digest in hexadecimal digits, and false if there are none.
-func ParseIdentity(id string) (k identity, ok bool) {
-	if len(id) < 2*len(k) {
-		return k, false
-	}
-	_, err := hex.Decode(k[:], []byte(id[:2*len(k)]))
-	return k, err == nil
-}
-
 // Results yields every result of the outputs: the stored results of all campaigns, and the failed and dead items of
 // their reports that no campaign has restored since. An item in several outputs is yielded once. A result that cannot be
 // read ends the sequence with an error that names it. Results have the scores of all outputs.
 func Results(ctx context.Context, outputs []Output) iter.Seq2[item.Result, error] {
 	return WithScores(ctx, outputs, func(yield func(item.Result, error) bool) {
-		seen := make(map[identity]struct{})
+		seen := make(map[item.Identity]struct{})
 		isNew := func(id string) bool {
-			k, ok := ParseIdentity(id)
+			k, ok := item.ParseIdentity(id)
 			if _, known := seen[k]; known || !ok {
 				return false
 			}

@@ -11,20 +11,6 @@ import (
 	"ddiff/restore/item"
 )
 
-// The identity of an entry is the first half of its id, so that a shorter id, or one that is not hexadecimal, has none.
-func TestParseIdentity(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[string]bool{
-		strings.Repeat("ab", 16): true, strings.Repeat("ab", 32): true, strings.Repeat("ab", 16) + "zz": true,
-		strings.Repeat("ab", 16)[1:]: false, strings.Repeat("zz", 16): false, "": false,
-	} {
-		k, ok := ParseIdentity(id)
-		if ok != want || ok && (k[0] != 0xab || k[15] != 0xab) {
-			t.Errorf("%q: %x, %v, want %v", id, k, ok, want)
-		}
-	}
-}
-
 // TestScoreTable reads parts of two metrics and returns the scores of a result's pictures.
 func TestScoreTable(t *testing.T) {
 	t.Parallel()

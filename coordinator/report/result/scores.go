@@ -16,8 +16,8 @@ import (
 
 // scoreKey identifies a score in memory.
 type scoreKey struct {
-	item     identity
-	pictures identity
+	item     item.Identity
+	pictures item.Identity
 	metric   int // index in scoreTable.metrics
 }
 
@@ -80,12 +80,12 @@ func (t *scoreTable) add(metric int, line []byte) error {
 	if err := json.Unmarshal(line, &s); err != nil {
 		return err
 	}
-	item, ok := ParseIdentity(s.Item)
+	id, ok := item.ParseIdentity(s.Item)
 	pictures, err := hex.DecodeString(s.Pictures)
-	if !ok || err != nil || len(pictures) != len(identity{}) {
+	if !ok || err != nil || len(pictures) != len(item.Identity{}) {
 		return errors.New("item or pictures are no digest")
 	}
-	t.values[scoreKey{item, identity(pictures), metric}] = s.Value
+	t.values[scoreKey{id, item.Identity(pictures), metric}] = s.Value
 	return nil
 }
 
@@ -106,7 +106,7 @@ func keyOf(r *item.Result) (key scoreKey, ok bool) {
 		return key, false
 	}
 	_, err := hex.Decode(key.pictures[:], []byte(pictures))
-	key.item, ok = ParseIdentity(r.Item.ID)
+	key.item, ok = item.ParseIdentity(r.Item.ID)
 	return key, ok && err == nil
 }
 

@@ -48,7 +48,7 @@ type row struct {
 type Table struct {
 	mu    sync.RWMutex
 	rows  []row
-	first map[[16]byte]int32 // by the first half of the id
+	first map[item.Identity]int32 // by the first half of the id
 	done  int
 	reads int
 
@@ -56,7 +56,7 @@ type Table struct {
 }
 
 // New returns an empty table.
-func New() *Table { return &Table{first: map[[16]byte]int32{}, metrics: metrics()} }
+func New() *Table { return &Table{first: map[item.Identity]int32{}, metrics: metrics()} }
 
 // Len returns the number of rows.
 func (t *Table) Len() int {
@@ -76,7 +76,7 @@ func (t *Table) Add(items []item.Item) {
 			name: unique.Make(it.Name), task: unique.Make(it.Task), method: unique.Make(it.Method), worker: unique.Make(""), reason: unique.Make(""), state: api.StatePending, run: int32(it.Run), next: -1,
 		}
 		_, _ = hex.Decode(r.id[:], []byte(it.ID)[:min(len(it.ID), 2*len(r.id))]) // an id in a window is hexadecimal
-		k := [16]byte(r.id[:16])
+		k := item.Identity(r.id[:16])
 		at := int32(len(t.rows))
 		if same, ok := t.first[k]; ok {
 			name := r.name
@@ -91,15 +91,9 @@ func (t *Table) Add(items []item.Item) {
 
 // each calls f with the rows of an id.
 func (t *Table) each(id string, f func(r *row)) {
-	var k [16]byte
-	if len(id) < 2*len(k) {
-		return
-	}
-	if _, err := hex.Decode(k[:], []byte(id[:2*len(k)])); err != nil {
-		return
-	}
-	at, ok := t.first[k]
-	for ; ok && at >= 0; at = t.rows[at].next {
+	k, ok := item.ParseIdentity(id)
+	at, known := t.first[k]
+	for ; ok && known && at >= 0; at = t.rows[at].next {
 		f(&t.rows[at])
 	}
 }
@@ -232,7 +226,7 @@ func (t *Table) Find(id string) (index int, ok bool) {
 	if err != nil || len(k) != 32 {
 		return 0, false
 	}
-	at, ok := t.first[[16]byte(k[:16])]
+	at, ok := t.first[item.Identity(k[:16])]
 	for ok && t.rows[at].next >= 0 {
 		at = t.rows[at].next
 	}
