@@ -51,7 +51,7 @@ type Config struct {
 	Models sources
 	Rows   shard.Rows
 	// Catalogue holds the methods and operators. Default: the built-in ones.
-	Catalogue shard.Catalogue
+	Catalogue manifest.Catalogue
 	// AckWait is the duration of a lease. Default: 60 s.
 	AckWait time.Duration
 	// Tick is the interval between two checks of the queue. Default: 1 s.

@@ -75,7 +75,7 @@ func (p *priors) read(ctx context.Context) (release func(), err error) {
 // models are the models of a campaign, without their networks.
 type models struct {
 	prior     *prior.Description
-	catalogue shard.Catalogue // with the operator files of the campaign
+	catalogue manifest.Catalogue // with the operator files of the campaign
 
 	store  storage.Store // has a copy of each file for the workers
 	files  sources       // reads files at addresses

@@ -38,7 +38,7 @@ type RunConfig struct {
 	Sources sources
 	Rows    shard.Rows
 	// Catalogue holds the methods and operators. Default: the built-in ones.
-	Catalogue shard.Catalogue
+	Catalogue manifest.Catalogue
 	// Keep selects the items of the campaign that run; see shard.Config. Optional.
 	Keep func(it *item.Item) bool
 	// Read is called for each window that was read, before its items are published: with the number of items so far,

@@ -43,7 +43,7 @@ func newLocalCampaign(t *testing.T, dir string, tasks ...string) *localCampaign 
 	for _, task := range tasks {
 		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
 	}
-	must(t, spec.Validate(shard.Catalogue{}.Program()))
+	must(t, spec.Validate(manifest.Catalogue{}))
 	return &localCampaign{t: t, spec: spec, store: newStore(t)}
 }
 

@@ -126,7 +126,9 @@ func (r *runner) open(ctx context.Context) error {
 
 // checkSpec checks the settings of the campaign against its models.
 func (r *runner) checkSpec(context.Context) error {
-	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
+	known := r.models.catalogue
+	known.Prior = r.models.prior
+	if err := r.rec.Spec.Validate(known); err != nil {
 		return rejection{err}
 	}
 	if address := r.rec.Spec.Notify; address != "" {
@@ -139,7 +141,7 @@ func (r *runner) checkSpec(context.Context) error {
 
 // validate checks the campaign without its models.
 func (r *runner) validate(context.Context) error {
-	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Program()); err != nil {
+	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue); err != nil {
 		return rejection{err}
 	}
 	return nil

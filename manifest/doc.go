@@ -1,5 +1,5 @@
 // Package manifest describes the work of a campaign: the campaign file, the rows of the dataset, and
-// their items, each with an identity. It decodes no image. It reads the declarations of operators, methods and priors ([Program]); callers pass
+// their items, each with an identity. It decodes no image. It reads the declarations of operators, methods and priors ([Catalogue]); callers pass
 // in a [Probe] and a [Resolver].
 //
 // # Campaign

@@ -39,10 +39,8 @@ type Resolver func(task TaskSpec, ownKernel bool, method string, width, height i
 type Expander struct {
 	// Tile and Overlap are the result of [Spec.Tiles].
 	Tile, Overlap int
-	// Operators has the digests of the campaign's operator files, by [TaskSpec.Operator].
-	Operators map[string]string
-	// Known decides by task whether a row may have photons, a measurement range, a mask and a kernel, or must have one.
-	Known Program
+	// Known decides by task whether a row may have photons, a measurement range, a mask and a kernel, or must have one. It has the campaign's operator files.
+	Known Catalogue
 
 	spec     *Spec
 	campaign string
@@ -135,9 +133,11 @@ func (e *Expander) item(row Row, probe Probe, p place) (item.Item, error) {
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
 	if file := p.task.Operator; file != "" {
-		if it.Operator = source(file, e.Operators[file]); len(it.Operator.SHA256) != 64 {
+		own := e.Known.Files[file]
+		if own == nil || len(own.SHA256) != 64 {
 			return it, fmt.Errorf("operator %q has no SHA-256 digest", file)
 		}
+		it.Operator = source(file, own.SHA256)
 	}
 	it.FromTask, it.OwnKernel, it.Solver = fromTask, own, solver
 	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task)
@@ -211,10 +211,14 @@ type Cell struct {
 }
 
 // Cells returns the cells of a campaign, with tasks outermost and runs innermost.
-func (s *Spec) Cells() []Cell {
-	var out []Cell
-	for _, p := range places(Row{}, s, 0) {
-		out = append(out, Cell{p.task, p.method, p.run})
+func (s *Spec) Cells() (out []Cell) {
+	for _, t := range s.Tasks {
+		t = s.Effective(t)
+		for _, m := range s.methodsOf(t) {
+			for run := range t.Runs {
+				out = append(out, Cell{t, m, run})
+			}
+		}
 	}
 	return out
 }

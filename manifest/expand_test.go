@@ -100,7 +100,7 @@ func TestExpandRunsOfATask(t *testing.T) {
 		checkError(t, "runs: "+runs, err, want)
 	}
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
-	if err := spec.Validate(testProgram(operator.Definition{Name: "hdr"})); err == nil ||
+	if err := spec.Validate(testCatalogue(operator.Definition{Name: "hdr"})); err == nil ||
 		!strings.Contains(err.Error(), `task "hdr" is repeated`) {
 		t.Errorf("equal tasks with other runs: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestExpandOverrides(t *testing.T) {
 	probe := Probe{MeasurementSHA256: digest("1"), MaskSHA256: digest("2"), KernelSHA256: digest("3"), Width: 8, Height: 8}
 	spec := testSpec()
 	e := NewExpander(spec, "prior", testResolve)
-	e.Known = testProgram(operator.Definition{Name: "other"}) // which files the row may have is not known
+	e.Known = testCatalogue(operator.Definition{Name: "other"}) // which files the row may have is not known
 	items, failed := e.Expand(row, probe, 0)
 	if len(items) != 4 || len(failed) != 0 {
 		t.Fatalf("%d items, failed %+v", len(items), failed)

@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 			if id := s.ID(); strings.HasSuffix(id, "-invalid") {
 				t.Errorf("no identity: %s", id)
 			}
-			s.Validate(fullProgram()) //nolint:errcheck // any answer will do, a panic will not
+			s.Validate(fullCatalogue()) //nolint:errcheck // any answer will do, a panic will not
 			return
 		}
 		for _, e := range split(err) {

@@ -28,7 +28,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 				spec.Override("dataset.measurement_range", c.override)
 			}
 			e := NewExpander(spec, "prior", testResolve)
-			e.Known = testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "moduli", NotPicture: true})
+			e.Known = testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "moduli", NotPicture: true})
 			row := Row{Name: "x", Image: "/x.png", Measurement: c.measurement, Overrides: Overrides{Task: c.task}}
 			probe := testProbe()
 			probe.MeasurementSHA256 = strings.Repeat("cd", 32)
@@ -50,7 +50,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 	}
 	spec := testSpec()
 	spec.Dataset.MeasurementRange = &item.ValueRange{0, 255}
-	v := fullProgram()
+	v := fullCatalogue()
 	if err := spec.Validate(v); err != nil && strings.Contains(err.Error(), "measurement_range") {
 		t.Error(err)
 	}
@@ -66,8 +66,8 @@ func TestUnusedInputs(t *testing.T) {
 	spec := testSpec()
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hole"}, {Name: "lens", Operator: "/o/lens.onnx"}, {Name: "plain", Operator: "/o/plain.onnx"}}
 	e := NewExpander(spec, "prior", testResolve)
-	e.Known = testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "hole", Input: "mask"}, operator.Definition{Name: "lens", Input: "kernel"}, operator.Definition{Name: "plain"})
-	e.Operators = map[string]string{"/o/lens.onnx": strings.Repeat("12", 32), "/o/plain.onnx": strings.Repeat("34", 32)}
+	e.Known = testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "hole", Input: "mask"}, operator.Definition{Name: "lens", Input: "kernel"}, operator.Definition{Name: "plain"})
+	e.Known.Files = map[string]*operator.File{"/o/lens.onnx": {SHA256: strings.Repeat("12", 32)}, "/o/plain.onnx": {SHA256: strings.Repeat("34", 32)}}
 	probe := testProbe()
 	probe.MaskSHA256, probe.KernelSHA256 = strings.Repeat("ab", 32), strings.Repeat("cd", 32)
 	for _, c := range []struct {

@@ -58,7 +58,7 @@ func TestOperatorFields(t *testing.T) {
 	} {
 		s, err := manifest.Parse("c.yaml", []byte("dataset: {path: x}\ntasks: ["+text+"]\n"), "/base")
 		if err == nil {
-			err = s.Validate(manifest.Program{
+			err = s.Validate(manifest.Catalogue{
 				Operators: operator.Set{{Name: "hdr"}},
 				Files:     map[string]*operator.File{"/base/a.onnx": {Parameters: parameter.List{{Name: "gain", Max: 10}}}},
 			})

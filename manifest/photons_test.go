@@ -9,9 +9,9 @@ import (
 	"ddiff/restore/operator"
 )
 
-// photonsProgram has two tasks whose measurement is a picture, and one whose measurement is none.
-func photonsProgram() Program {
-	return testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "denoise"}, operator.Definition{Name: "phase", NotPicture: true})
+// photonsCatalogue has two tasks whose measurement is a picture, and one whose measurement is none.
+func photonsCatalogue() Catalogue {
+	return testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "denoise"}, operator.Definition{Name: "phase", NotPicture: true})
 }
 
 // TestPhotonsFields: photons of campaigns and tasks are read, survive JSON, may have a list, and are refused with the field and the remedy.
@@ -26,7 +26,7 @@ func TestPhotonsFields(t *testing.T) {
 		"tasks: [{name: hdr, photons: [10, 20], sigma: [0, 0.1]}]\n":            {10, 20, 10, 20},
 		"photons: [7]\ntasks: [{name: hdr, params: {}}, {name: hdr, steps: 3}]": {7, 7},
 	} {
-		s, err := validated("dataset: {path: x.csv}\n"+text, photonsProgram())
+		s, err := validated("dataset: {path: x.csv}\n"+text, photonsCatalogue())
 		if err != nil || len(s.Tasks) != len(want) {
 			t.Errorf("%s: %+v, %v", text, s, err)
 			continue
@@ -57,7 +57,7 @@ func TestPhotonsFields(t *testing.T) {
 		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "has photons and sigma auto, which estimates noise without photons; give sigma as a number",
 		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1]: has photons and sigma auto",
 	} {
-		_, err := validated("dataset: {path: x.csv}\n"+text, photonsProgram())
+		_, err := validated("dataset: {path: x.csv}\n"+text, photonsCatalogue())
 		checkError(t, text, err, want)
 	}
 }
@@ -73,7 +73,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	s := parsed(t, "dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n")
 	expand := func(row Row) ([]item.Item, []item.Result) {
 		e := NewExpander(s, "prior", resolve)
-		e.Known = photonsProgram()
+		e.Known = photonsCatalogue()
 		return e.Expand(row, probe, 0)
 	}
 	for name, c := range map[string]struct {

@@ -118,7 +118,7 @@ func TestSpecFloat32(t *testing.T) {
 		"precision: auto\nfloat32: hdr":                         "c.yaml:2: float32: ",
 		"precision: auto\nfloat32: [hdr, phase_retrieval, hdr]": `c.yaml:2: float32[2]: task "hdr" is repeated; remove one`,
 	} {
-		_, err := validated(lines+"\n"+rest, testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "phase_retrieval"}))
+		_, err := validated(lines+"\n"+rest, testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "phase_retrieval"}))
 		checkError(t, lines, err, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // TestValidateRequired: a campaign whose rows cannot name the file that a task requires is refused when it is read.
 func TestValidateRequired(t *testing.T) {
 	t.Parallel()
-	v := testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "inpaint", Input: "mask", Required: true})
+	v := testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "inpaint", Input: "mask", Required: true})
 	const want = "tasks[1]: task inpaint needs a mask; give --mask, dataset.mask of the campaign file, or the column mask of a list"
 	for dataset, want := range map[string]string{
 		"path: photos": want, "path: x.png": want, "path: photos/*.png": want, "path: 'dir:a.csv'": "", "path: l.txt": want,

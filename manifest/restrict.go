@@ -12,7 +12,7 @@ import (
 // any, it is left out, also for rows that name it. Where the new methods are a part of the present ones, settings that only the others have are left out, too.
 //
 // The error is a [FieldError]: no method is given, one is unknown, also of a task, or no task is left.
-func (s *Spec) RestrictMethods(methods []string, p Program) error {
+func (s *Spec) RestrictMethods(methods []string, p Catalogue) error {
 	known := p.Methods.Names()
 	if len(methods) == 0 {
 		return s.problem("methods", errors.New("is empty; name at least one method"))
@@ -133,7 +133,7 @@ func movedFields[V any](fields map[string]V, moved map[string]string) map[string
 
 // settingsOf returns the solver settings of a part of some methods: those that only the other methods have are left out. Methods that are
 // no part have all settings.
-func (p Program) settingsOf(values Values, methods, part []string) Values {
+func (p Catalogue) settingsOf(values Values, methods, part []string) Values {
 	if slices.ContainsFunc(part, func(m string) bool { return !slices.Contains(methods, m) }) {
 		return values
 	}

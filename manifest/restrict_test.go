@@ -12,8 +12,8 @@ import (
 )
 
 // restrictable knows three methods, with one parameter each and one in common.
-func restrictable() Program {
-	p := Program{Operators: operator.Set{{Name: "hdr"}, {Name: "inpaint_box"}}}
+func restrictable() Catalogue {
+	p := Catalogue{Operators: operator.Set{{Name: "hdr"}, {Name: "inpaint_box"}}}
 	for _, m := range [][2]string{{"ddiff", "gamma0"}, {"dps", "scale"}, {"daps", "chain_lr"}} {
 		p.Methods = append(p.Methods, testMethod(m[0], parameter.List{{Name: m[1], Max: 10}, {Name: "shared", Max: 10}}, "natural"))
 	}

@@ -107,7 +107,7 @@ func TestExpandEstimates(t *testing.T) {
 // TestValidateAuto: a task whose noise cannot be estimated, and a campaign that simulates one image, are refused when they are read.
 func TestValidateAuto(t *testing.T) {
 	t.Parallel()
-	v := testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "phase", NotPicture: true})
+	v := testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "phase", NotPicture: true})
 	for text, want := range map[string]string{
 		"dataset: {path: l.csv}\nsigma: auto\ntasks: [hdr]\n":                             "",
 		"dataset: {path: l.csv}\nsigma: auto\ntasks: [{name: phase, sigma: 0.1}]\n":       "",

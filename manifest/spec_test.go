@@ -68,7 +68,7 @@ func parsed(t *testing.T, text string) *Spec {
 }
 
 // validated returns the campaign of a file in the folder "/", or the error of reading or validating it.
-func validated(text string, p Program) (*Spec, error) {
+func validated(text string, p Catalogue) (*Spec, error) {
 	s, err := Parse("c.yaml", []byte(text), "/")
 	if err == nil {
 		err = s.Validate(p)
@@ -237,7 +237,7 @@ func TestOverride(t *testing.T) {
 	s.Steps, s.Sigma, s.Methods = 1, 2, []string{"hqs", "ddif"}
 	want := "--steps: 1 is out of range, want at least 2, or 0 for the default\n" +
 		"--method: unknown method \"ddif\" (did you mean \"ddiff\"?)\nc.yaml:4: sigma: 2 is out of range, want 0 to 1 (in units of y)"
-	if err := s.Validate(fullProgram()); err == nil || err.Error() != want {
+	if err := s.Validate(fullCatalogue()); err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"ddiff/restore/operator"
 )
 
-// taskFileProgram has a task with a mask, one with a kernel, and one without a file.
-func taskFileProgram() Program {
-	return testProgram(operator.Definition{Name: "hdr"}, operator.Definition{Name: "hole", Input: "mask", Required: true}, operator.Definition{Name: "lens", Input: "kernel"})
+// taskFileCatalogue has a task with a mask, one with a kernel, and one without a file.
+func taskFileCatalogue() Catalogue {
+	return testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "hole", Input: "mask", Required: true}, operator.Definition{Name: "lens", Input: "kernel"})
 }
 
 // TestTaskFiles: a task names a mask or a kernel for all rows that have none of their own.
@@ -20,7 +20,7 @@ func TestTaskFiles(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("c.yaml", []byte("dataset: {path: photos}\ntasks: [hdr, {name: hole, mask: m.png}, {name: lens, kernel: 's3://bucket/k.npy'}]\n"), "/base")
 	must(t, err)
-	must(t, s.Validate(taskFileProgram()))
+	must(t, s.Validate(taskFileCatalogue()))
 	row := Row{Name: "a", Image: "/photos/a.png"}
 	files := []string{"/base/m.png", "s3://bucket/k.npy"}
 	if got := TaskFiles(row, s); !slices.Equal(got, files) {
@@ -29,7 +29,7 @@ func TestTaskFiles(t *testing.T) {
 	e := NewExpander(s, strings.Repeat("ab", 32), func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), nil, nil
 	})
-	e.Known = taskFileProgram()
+	e.Known = taskFileCatalogue()
 	mask, kernel, other := strings.Repeat("1", 64), strings.Repeat("2", 64), strings.Repeat("3", 64)
 	probe := Probe{ImageSHA256: strings.Repeat("0", 64), Width: 8, Height: 8, TaskFiles: map[string]string{files[0]: mask, files[1]: kernel}}
 	items, failed := e.Expand(row, probe, 0)
@@ -66,7 +66,7 @@ func TestTaskFilesRefused(t *testing.T) {
 		{"dataset: {path: p}\ntasks: [{name: hole, mask: 'https://me:word@host/m.png'}]", "c.yaml:2: tasks[0].mask: the address contains credentials; set them in the environment"},
 	} {
 		s := parsed(t, tt.text)
-		if err := s.Validate(taskFileProgram()); err == nil || err.Error() != tt.want {
+		if err := s.Validate(taskFileCatalogue()); err == nil || err.Error() != tt.want {
 			t.Errorf("%s:\n%v, want\n%s", tt.text, err, tt.want)
 		}
 	}

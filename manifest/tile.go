@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-
-	"ddiff/restore/item"
 )
 
 // The words that [Spec.Tile] accepts beside a number.
@@ -22,11 +20,6 @@ const (
 
 // tiled reports whether the campaign divides images into tiles.
 func (s *Spec) tiled() bool { return s.Tile != "" && s.Tile != TileOff }
-
-// mayDivide reports whether an image of the campaign may be larger than a tile.
-func (s *Spec) mayDivide(tile int) bool {
-	return tile > 0 && (s.Dataset.Fit == item.FitPad || s.Dataset.Size > tile)
-}
 
 // Tiles returns side and overlap of the tiles, for a prior whose size is auto and whose images have sides of a multiple. Both are 0 for a campaign
 // without tiles. The error is the [FieldError] of the field that does not suit the prior.

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"ddiff/restore/item"
-	"ddiff/restore/method"
-	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
 
@@ -114,9 +112,10 @@ func key(t *testing.T, of func() ([32]byte, error)) [32]byte {
 // TestUntiledMethods: a campaign whose images may have several tiles refuses a method that cannot restore them.
 func TestUntiledMethods(t *testing.T) {
 	t.Parallel()
-	dps := method.Named{Name: "dps", Method: declared{info: method.Info{Undivided: "differentiates the network"}}}
-	v := testProgram(operator.Definition{Name: "hdr"})
-	v.Methods, v.Prior = append(v.Methods, dps), &prior.Card{MultipleOf: 8}
+	p, err := prior.Open(prior.Bundled)
+	must(t, err)
+	p.Card.MultipleOf = 8
+	v := Catalogue{Prior: &p.Description}
 	for lines, refused := range map[string]bool{
 		"methods: [dps]": false, "methods: [dps]\ntile: off": false, "methods: [ddiff]\ntile: 128": false,
 		"methods: [dps]\ntile: auto": false, // of images of 256 pixels

@@ -20,14 +20,30 @@ import (
 
 // Validate reports all missing, repeated and out-of-range values of the campaign, and names that the program lacks, each
 // with the nearest valid name. The error joins one [FieldError] per problem.
-func (s *Spec) Validate(p Program) error {
-	c := checker{spec: s, Program: p}
-	c.ranges()
-	c.inRange = len(c.problems) == 0
+func (s *Spec) Validate(known Catalogue) error {
+	c := checker{spec: s, Catalogue: known}
+	c.campaign()
 	c.required()
-	c.names()
 	c.leftOut()
 	c.float32()
+	return c.restorations()
+}
+
+// ValidateRestorations is Validate for pictures that are restored without a campaign: the fields about rows, results and a cluster have their defaults.
+func (s *Spec) ValidateRestorations(known Catalogue) error {
+	c := checker{spec: s, Catalogue: known}
+	return c.restorations()
+}
+
+// restorations checks the settings, and returns all problems.
+func (c *checker) restorations() error {
+	found := len(c.problems)
+	c.ranges()
+	c.inRange = len(c.problems) == found
+	if found = len(c.problems); c.names() == found {
+		c.settings()
+	}
+	c.prior()
 	if len(c.problems) == 0 {
 		return nil
 	}
@@ -36,7 +52,7 @@ func (s *Spec) Validate(p Program) error {
 
 // Problems joins an error of [Parse] or [Load] with what [Spec.Validate] finds wrong in the fields that could be read: a file with errors
 // of two kinds needs one look. Any other error is returned as it is, also without a campaign.
-func (s *Spec) Problems(err error, p Program) error {
+func (s *Spec) Problems(err error, known Catalogue) error {
 	var joined interface{ Unwrap() []error }
 	if s == nil || !errors.As(err, &joined) {
 		return err
@@ -48,8 +64,7 @@ func (s *Spec) Problems(err error, p Program) error {
 		}
 	}
 	unread := all
-	p.Prior, p.Idle, p.Settle = nil, nil, nil // they need a whole campaign
-	c := checker{spec: s, Program: p}
+	c := checker{spec: s, Catalogue: known} // without what needs a whole campaign
 	c.required()
 	c.names()
 	for _, found := range c.problems {
@@ -122,8 +137,9 @@ func checkNotify(address string) error {
 	return nil
 }
 
-func (c *checker) names() {
-	s, before := c.spec, len(c.problems)
+// names checks what a campaign names, and its settings one by one. It returns the number of all problems.
+func (c *checker) names() int {
+	s := c.spec
 	c.tasks()
 	seen := map[string]bool{}
 	for i, m := range s.Methods {
@@ -136,7 +152,7 @@ func (c *checker) names() {
 			c.add(field, fmt.Errorf("method %q is repeated; remove one", m))
 		}
 		if known && c.Prior != nil {
-			c.add(field, info.Suits(c.Prior))
+			c.add(field, info.Suits(&c.Prior.Card))
 		}
 		seen[m] = true
 	}
@@ -147,27 +163,39 @@ func (c *checker) names() {
 	if !c.Methods.HasPreset(s.Preset) {
 		c.add("preset", Unknown("preset", s.Preset, c.Methods.Presets()))
 	}
-	if c.Idle != nil && len(c.problems) == before {
+	return len(c.problems)
+}
+
+// settings checks the settings of each task together.
+func (c *checker) settings() {
+	found := len(c.problems)
+	if c.New {
 		c.idle()
 	}
-	if c.Settle != nil && len(c.problems) == before {
-		for i, t := range s.Tasks {
-			for _, m := range s.methodsOf(t) {
-				c.add(taskField(i), c.Settle(s.Preset, s.Effective(t), m))
-			}
+	if c.Prior == nil || len(c.problems) > found {
+		return
+	}
+	s := c.spec
+	for i, t := range s.Tasks {
+		for _, m := range s.methodsOf(t) {
+			c.add(taskField(i), c.settle(s.Preset, s.Effective(t), m, s.Dataset.Kernel != "" || t.Kernel != ""))
 		}
 	}
+}
+
+// prior checks the sizes of a campaign for its prior.
+func (c *checker) prior() {
 	if c.Prior == nil {
 		return
 	}
-	m := c.Prior.MultipleOf
+	s, m := c.spec, c.Prior.Card.MultipleOf
 	if c.inRange {
-		tile, _, err := s.Tiles(c.Prior.TileSide(), m)
+		tile, _, err := s.Tiles(c.Prior.Card.TileSide(), m)
 		if problem, ok := errors.AsType[*FieldError](err); ok {
 			c.problems = append(c.problems, problem)
 		}
 		for i, name := range s.Methods {
-			if info, known := c.method(name); known && s.mayDivide(tile) {
+			if info, known := c.method(name); known && tile > 0 && (s.Dataset.Fit == item.FitPad || s.Dataset.Size > tile) {
 				c.add(fmt.Sprintf("methods[%d]", i), info.Tiled())
 			}
 		}
@@ -249,8 +277,8 @@ func (c *checker) steps(field string, steps int, methods []string) {
 		if own := info.MaxSteps; own > 0 && steps > own {
 			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d for method %s", steps, own, m))
 			return
-		} else if own == 0 && c.MaxSteps > 0 && steps > c.MaxSteps {
-			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, c.MaxSteps))
+		} else if own == 0 && c.times() > 0 && steps > c.times() {
+			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, c.times()))
 			return
 		}
 	}
@@ -311,7 +339,7 @@ func (c *checker) idle() {
 				if !ok || replaced && s.lines[field] > 0 && s.overrides["solver."+name] == "" {
 					continue
 				}
-				reason, restated := c.Idle(s.Preset, s.Effective(t), m, name)
+				reason, restated := c.lacks(s.Preset, s.Effective(t), m, name)
 				switch {
 				case reason == "":
 					effective[name] = true
@@ -328,21 +356,17 @@ func (c *checker) idle() {
 	}
 }
 
-// checkRanges returns the problems of ranges.
+// checkRanges returns the problems of campaign and ranges.
 func (s *Spec) checkRanges() []*FieldError {
 	c := checker{spec: s}
+	c.campaign()
 	c.ranges()
 	return c.problems
 }
 
-// ranges checks the values whose range does not depend on the program.
+// ranges checks the values of restorations whose range does not depend on the program.
 func (c *checker) ranges() {
 	s := c.spec
-	c.add("name", checkName(s.Name))
-	c.integer("dataset.size", s.Dataset.Size, 8, 4096)
-	c.name("dataset.fit", "value", string(s.Dataset.Fit), texts(item.Fits()))
-	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
-	c.columns("dataset.columns", s.Dataset.Columns)
 	if r := s.Dataset.MeasurementRange; r != nil {
 		c.add("dataset.measurement_range", checkRange(*r))
 	}
@@ -364,7 +388,6 @@ func (c *checker) ranges() {
 	c.add("sigma", s.Sigma.check())
 	c.photons("photons", s.Photons)
 	c.integer("runs", s.Runs, 1, 1000)
-	c.name("select", "value", string(s.Select), texts(Selections()))
 	c.integer("batch", s.Batch, 0, 1024)
 	if s.Precision != "" {
 		c.name("precision", "value", string(s.Precision), append(texts(parameter.Precisions()), string(PrecisionAuto)))
@@ -372,6 +395,17 @@ func (c *checker) ranges() {
 	c.tile(s)
 	_, err := item.KeptStates(s.KeepStates)
 	c.add("keep_states", err)
+}
+
+// campaign checks the values of rows, results and a cluster whose range does not depend on the program.
+func (c *checker) campaign() {
+	s := c.spec
+	c.add("name", checkName(s.Name))
+	c.integer("dataset.size", s.Dataset.Size, 8, 4096)
+	c.name("dataset.fit", "value", string(s.Dataset.Fit), texts(item.Fits()))
+	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
+	c.columns("dataset.columns", s.Dataset.Columns)
+	c.name("select", "value", string(s.Select), texts(Selections()))
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)
@@ -400,7 +434,7 @@ func texts[T ~string](values []T) []string {
 
 // checker collects the problems of a spec.
 type checker struct {
-	Program
+	Catalogue
 	spec     *Spec
 	problems []*FieldError
 	inRange  bool // ranges found nothing

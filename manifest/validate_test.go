@@ -12,10 +12,10 @@ import (
 	"ddiff/restore/prior"
 )
 
-func fullProgram() Program {
+func fullCatalogue() Catalogue {
 	number := func(name string, most float64) parameter.Parameter { return parameter.Parameter{Name: name, Max: most} }
 	rule := parameter.Parameter{Name: "sigma_rule", Choices: []string{"ddpm", "full"}}
-	return Program{
+	return Catalogue{
 		Operators: operator.Set{
 			{Name: "super_resolution", Parameters: parameter.List{number("factor", 16)}},
 			{Name: "gaussian_deblur", Parameters: parameter.List{number("size", 255), number("std", 64)}},
@@ -61,7 +61,7 @@ func TestValidate(t *testing.T) {
 			s, err := Parse("c.yaml", []byte(tc.yaml), "/base")
 			must(t, err)
 			got := ""
-			if err := s.Validate(fullProgram()); err != nil {
+			if err := s.Validate(fullCatalogue()); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -88,7 +88,7 @@ func TestProblems(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s, err := Parse("c.yaml", []byte(tc.yaml), "/base")
-			if got := s.Problems(err, fullProgram()); got == nil || got.Error() != tc.want {
+			if got := s.Problems(err, fullCatalogue()); got == nil || got.Error() != tc.want {
 				t.Errorf("got:\n%v\nwant:\n%s", got, tc.want)
 			}
 		})
@@ -100,19 +100,19 @@ func TestValidateWithoutFile(t *testing.T) {
 	t.Parallel()
 	s := Default()
 	s.Name, s.Dataset.Path, s.Tasks = "flags", "/x", []TaskSpec{{Name: "hdr"}}
-	if err := s.Validate(fullProgram()); err != nil {
+	if err := s.Validate(fullCatalogue()); err != nil {
 		t.Fatalf("a good spec: %v", err)
 	}
 	s.Steps, s.Solver = 1, Values{"a": {Number: -1}}
 	want := "steps: 1 is out of range, want at least 2, or 0 for the default\nsolver.a: -1 is outside [0, 10]"
-	if err := s.Validate(fullProgram()); err == nil || err.Error() != want {
+	if err := s.Validate(fullCatalogue()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	s.Steps, s.Solver = 0, nil
 	s.Tasks = []TaskSpec{{Name: "hdr", Steps: 1}, {Name: "super_resolution", Steps: 1}}
 	want = "tasks[0].steps: 1 is out of range, want at least 2, or 0 for the default\n" +
 		"tasks[1].steps: 1 is out of range, want at least 2, or 0 for the default"
-	if err := s.Validate(fullProgram()); err == nil || err.Error() != want {
+	if err := s.Validate(fullCatalogue()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -145,7 +145,7 @@ func TestValidateLimits(t *testing.T) {
 		s.Methods, s.Dataset.Path = nil, strings.Repeat("x", length)
 		s.Tasks = []TaskSpec{{Name: "gaussian_deblur", Params: map[string]float64{"size": 5}}}
 		s.Methods = []string{"ddiff"}
-		checkError(t, want, s.Validate(fullProgram()), want)
+		checkError(t, want, s.Validate(fullCatalogue()), want)
 	}
 }
 
@@ -167,8 +167,9 @@ func TestValidateForPrior(t *testing.T) {
 		s := Default()
 		s.Name, s.Dataset.Path, s.Tasks = "x", "/x", []TaskSpec{{Name: "hdr"}}
 		s.Dataset.Size, s.Dataset.Fit, s.Steps = tc.size, tc.fit, tc.steps
-		v := fullProgram()
-		v.Prior, v.MaxSteps = &prior.Card{MultipleOf: 32}, 1000
-		checkError(t, fmt.Sprint(tc), s.Validate(v), tc.want)
+		p, err := prior.Open(prior.Bundled) // its schedule has 1000 times
+		must(t, err)
+		p.Card.MultipleOf = 32
+		checkError(t, fmt.Sprint(tc), s.Validate(Catalogue{Prior: &p.Description}), tc.want)
 	}
 }

@@ -17,9 +17,6 @@ type Preset struct {
 	Foreign bool
 }
 
-// bundledPreset reports whether a preset is for the project's priors. All others are of publications, for their priors.
-func bundledPreset(name string) bool { return name == "natural" || name == "gradient" }
-
 // Preset compares a plan with a preset; sigma is the noise of the measurement. The error wraps [method.ErrSetting].
 func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 	settings, err := e.cfg.Methods.Resolve(method.Request{Method: p.Solver.Method, Preset: name, Task: p.Task, Sigma: &sigma}, e.prior.Schedule.Steps())
@@ -35,8 +32,8 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 	if !ok {
 		return out, nil
 	}
-	// Which of the other priors a publication's preset belongs to is unknown.
-	out.Foreign = (prior.Own()[e.prior.SHA256] != "") != bundledPreset(name)
+	// natural and gradient are for the project's priors. Which of the other priors a publication's preset belongs to is unknown.
+	out.Foreign = (prior.Own()[e.prior.SHA256] != "") != (name == "natural" || name == "gradient")
 	for value := range row.Values {
 		out.Foreign = out.Foreign && p.Solver.Value(value) == settings.Value(value)
 	}

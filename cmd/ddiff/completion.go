@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
@@ -17,7 +16,7 @@ import (
 )
 
 // completions returns the values that a flag may have, by the flag's name.
-func completions(c shard.Catalogue) map[string]func() []string {
+func completions(c manifest.Catalogue) map[string]func() []string {
 	fixed := func(words ...string) func() []string { return func() []string { return words } }
 	tasks := func() []string {
 		var all []string
@@ -51,7 +50,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 }
 
 // completeFlags completes the values of the flags of a command and of those below it.
-func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
+func completeFlags(cmd *cobra.Command, c manifest.Catalogue) {
 	for name, values := range completions(c) {
 		flag := cmd.LocalFlags().Lookup(name)
 		if flag == nil {

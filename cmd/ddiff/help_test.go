@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
+	"ddiff/manifest"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package")
@@ -74,7 +74,7 @@ func TestHelpOnExitCodes(t *testing.T) {
 // Names, shorthands, types and defaults of flags are an interface of scripts.
 func TestFlags(t *testing.T) {
 	var b strings.Builder
-	eachCommand(newRootCommand(&b, shard.Catalogue{}), func(cmd *cobra.Command) {
+	eachCommand(newRootCommand(&b, manifest.Catalogue{}), func(cmd *cobra.Command) {
 		fmt.Fprintf(&b, "%s\n", cmd.UseLine())
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Hidden || f.Name == "help" {
@@ -92,7 +92,7 @@ func TestFlags(t *testing.T) {
 
 func TestFlagsAreUsable(t *testing.T) {
 	var out bytes.Buffer
-	eachCommand(newRootCommand(&out, shard.Catalogue{}), func(cmd *cobra.Command) {
+	eachCommand(newRootCommand(&out, manifest.Catalogue{}), func(cmd *cobra.Command) {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: short description %q", cmd.CommandPath(), cmd.Short)
 		}
@@ -130,7 +130,7 @@ func TestFlagGroups(t *testing.T) {
 // No line of the help of any command has more than 80 columns.
 func TestHelpFits(t *testing.T) {
 	var commands [][]string
-	eachCommand(newRootCommand(&bytes.Buffer{}, shard.Catalogue{}), func(cmd *cobra.Command) {
+	eachCommand(newRootCommand(&bytes.Buffer{}, manifest.Catalogue{}), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) { // a wrapped command is none
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 				t.Errorf("%s: example of %d columns: %s", cmd.CommandPath(), n, line)
@@ -158,7 +158,7 @@ func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	helpOf(t, "man", dir)
 	pages := 0
-	eachCommand(newRootCommand(&bytes.Buffer{}, shard.Catalogue{}), func(cmd *cobra.Command) {
+	eachCommand(newRootCommand(&bytes.Buffer{}, manifest.Catalogue{}), func(cmd *cobra.Command) {
 		if cmd.Name() == "help" || cmd.IsAdditionalHelpTopicCommand() {
 			return
 		}

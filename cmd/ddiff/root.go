@@ -19,14 +19,14 @@ import (
 	"ddiff/cmd/ddiff/results"
 	"ddiff/cmd/ddiff/run"
 	"ddiff/cmd/ddiff/tune"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
+	"ddiff/manifest"
 	"ddiff/telemetry"
 )
 
 // execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRootCommand(stdout, shard.Catalogue{}, args...)
+	root := newRootCommand(stdout, manifest.Catalogue{}, args...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -82,7 +82,7 @@ func logsJSON(cmd *cobra.Command) bool {
 
 // newRootCommand builds the command tree for the methods and operators of a catalogue: with arguments that begin with the name of a command of package run, only
 // that command. Help has colours where stdout is a terminal.
-func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.Command {
+func newRootCommand(stdout io.Writer, c manifest.Catalogue, args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ddiff",
 		Short: "Restore whole datasets of images with Dual Ascent Diffusion (DDiff)",
@@ -122,7 +122,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue, args ...string) *cobra.
 }
 
 // addAll adds all commands under the headings of the help, and the topics.
-func addAll(root *cobra.Command, c shard.Catalogue) {
+func addAll(root *cobra.Command, c manifest.Catalogue) {
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command

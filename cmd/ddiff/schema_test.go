@@ -8,7 +8,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -60,7 +59,7 @@ func TestSchema(t *testing.T) {
 	} {
 		read, err := manifest.Parse("campaign.yaml", []byte(campaign), t.TempDir())
 		if err == nil {
-			err = read.Validate(shard.Catalogue{}.Program())
+			err = read.Validate(manifest.Catalogue{})
 		}
 		if (err == nil) != valid {
 			t.Errorf("%s\nvalid by the program: %t, %v", campaign, err == nil, err)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/shard"
+	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
@@ -32,7 +32,7 @@ func TestCampaignOfToys(t *testing.T) {
 	}
 	t.Setenv(install.EnvVar, lib.Path)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	c := shard.Catalogue{
+	c := manifest.Catalogue{
 		Methods:   append(method.Builtin(), method.Named{Name: "toy_method", Method: toyMethod{}}),
 		Operators: append(operator.Builtin(), toyOperator()),
 	}
@@ -144,7 +144,7 @@ func TestCommandsWithoutDDiff(t *testing.T) {
         "steps": 8,`: {"tasks", "--json"},
 	} {
 		var out bytes.Buffer
-		root := newRootCommand(&out, shard.Catalogue{Methods: method.Set{{Name: "toy_method", Method: presetToy{}}}})
+		root := newRootCommand(&out, manifest.Catalogue{Methods: method.Set{{Name: "toy_method", Method: presetToy{}}}})
 		root.SetArgs(args)
 		root.SetOut(&out)
 		if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), want) {

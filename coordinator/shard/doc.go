@@ -12,6 +12,6 @@
 // calls Config.Wait until the source answers (source.go).
 //
 // A window is stored as gzipped JSON lines: its [Header], its items, and a failed result for each item that cannot be
-// restored. The stored windows are the campaign's manifest, even if the dataset changes later. A [Catalogue] holds the methods
+// restored. The stored windows are the campaign's manifest, even if the dataset changes later. A [manifest.Catalogue] holds the methods
 // and operators that campaigns can name.
 package shard

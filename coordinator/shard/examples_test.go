@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
@@ -46,9 +45,9 @@ func TestMethodsArePreset(t *testing.T) {
 		if unsearched(name) || name == "dpir" {
 			continue
 		}
-		s, err := shard.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
+		s, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
 		must(t, err)
-		natural, err := shard.Catalogue{}.Resolve(spec.Preset, spec.Effective(manifest.TaskSpec{Name: task.Name}), name, p.Schedule)
+		natural, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(manifest.TaskSpec{Name: task.Name}), name, p.Schedule)
 		must(t, err)
 		if !reflect.DeepEqual(s, natural) {
 			t.Errorf("%s, %s: %v, natural has %v", task.Name, name, s, natural)
@@ -97,7 +96,7 @@ func settingsPerPair(t *testing.T, file string) map[string]int {
 		for _, name := range task.Methods {
 			m, err := method.Builtin().Find(name)
 			must(t, err)
-			s, err := shard.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
+			s, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
 			must(t, err)
 			if got := m.Info().Evaluations(s); got < 99 && name != "ddiff" || got > 100 {
 				t.Errorf("%s: %s, %s: %d evaluations", file, task.Name, name, got)

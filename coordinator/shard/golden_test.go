@@ -28,7 +28,7 @@ func TestGoldenIdentities(t *testing.T) {
 			t.Parallel()
 			spec, err := manifest.Load(filepath.Join(golden, campaign))
 			must(t, err)
-			must(t, spec.Validate(shard.Catalogue{}.Program()))
+			must(t, spec.Validate(manifest.Catalogue{}))
 			p, err := prior.Open(prior.Bundled)
 			must(t, err)
 			s, err := shard.New(shard.Config{Spec: spec, Prior: &p.Description, Sources: manifest.Files{}})
@@ -72,7 +72,7 @@ func TestGoldenSettings(t *testing.T) {
 	}
 	for _, line := range lines {
 		f := strings.Split(line, "\t")
-		cfg, err := shard.Catalogue{}.Resolve(f[0], manifest.TaskSpec{Name: f[1]}, "ddiff", p.Schedule)
+		cfg, err := manifest.Catalogue{}.Resolve(f[0], manifest.TaskSpec{Name: f[1]}, "ddiff", p.Schedule)
 		must(t, err)
 		got, err := json.Marshal(cfg)
 		must(t, err)

@@ -30,7 +30,7 @@ type Config struct {
 	// Sources reads the files that rows name. Required.
 	Sources sources
 	// Catalogue holds methods and operators. Default: the built-in ones.
-	Catalogue Catalogue
+	Catalogue manifest.Catalogue
 	// Rows reads the dataset. Default: manifest.Rows.
 	Rows Rows
 	// Skipped is called for each file of the dataset that is not an image. Optional.
@@ -123,8 +123,8 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))
-	expand.Operators, expand.Known = cfg.Catalogue.digests(), cfg.Catalogue.Program()
+	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.Resolver(cfg.Spec.Preset, cfg.Prior)))
+	expand.Known = cfg.Catalogue
 	var err error
 	if expand.Tile, expand.Overlap, err = cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf); err != nil {
 		return nil, fmt.Errorf("configure sharder: %w", err)

@@ -53,7 +53,7 @@ func spec(t *testing.T, dir string) *manifest.Spec {
 	s := manifest.Default()
 	s.Name, s.Dataset.Path, s.Dataset.Size = "test", dir, 32
 	s.Tasks = []manifest.TaskSpec{{Name: "hdr"}, {Name: "super_resolution"}}
-	must(t, s.Validate(shard.Catalogue{}.Program()))
+	must(t, s.Validate(manifest.Catalogue{}))
 	return s
 }
 

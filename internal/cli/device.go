@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator/shard"
+	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/onnxruntime"
@@ -29,7 +29,7 @@ type ComputeOptions struct {
 	precision string
 	form      string
 	// Catalogue has the methods and operators.
-	Catalogue shard.Catalogue
+	Catalogue manifest.Catalogue
 }
 
 const formAuto = "auto"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -36,12 +35,13 @@ func OpenPrior(path string) (*prior.Prior, error) {
 
 // OpenPriorOf opens the prior of a campaign, and checks the campaign's settings against its schedule and its sizes. Measurements and images that are padded have
 // sizes of their own. Errors are those of OpenPrior and [prior.ErrSize].
-func OpenPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
+func OpenPriorOf(spec *manifest.Spec, c manifest.Catalogue) (*prior.Prior, error) {
 	p, err := OpenPrior(spec.Prior)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Admit(spec, &p.Description); err != nil {
+	c.Prior, c.New = &p.Description, true
+	if err := spec.Validate(c); err != nil {
 		return nil, Usage(err)
 	}
 	tile, _, err := spec.Tiles(p.Card.TileSide(), p.Card.MultipleOf)

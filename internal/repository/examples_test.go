@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
@@ -26,7 +25,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := spec.Validate(shard.Catalogue{}.Program()); err != nil {
+		if err := spec.Validate(manifest.Catalogue{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if strings.HasPrefix(name, "examples/paper/") {
@@ -98,7 +97,7 @@ func TestPaperTables(t *testing.T) {
 		if strings.Contains(name, "table1_") { // the bundled prior has a schedule of 1000 steps, as the priors of the paper
 			p, err := prior.Open(prior.Bundled)
 			must(t, err)
-			if err := (shard.Catalogue{}).Check(spec, &p.Description); err != nil {
+			if err := spec.Validate(manifest.Catalogue{Prior: &p.Description}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -127,7 +126,7 @@ func TestDocumentedCampaigns(t *testing.T) {
 				t.Errorf("%v\nin\n%s", err, m[1])
 				continue
 			}
-			if err := spec.Validate(shard.Catalogue{}.Program()); err != nil {
+			if err := spec.Validate(manifest.Catalogue{}); err != nil {
 				t.Errorf("%v\nin\n%s", err, m[1])
 			}
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
@@ -95,7 +94,7 @@ func (o benchOptions) bench(ctx context.Context, stdout, stderr io.Writer) (err 
 		return cli.Usage(fmt.Errorf("--images: %w", err))
 	}
 	spec := o.spec(o.tasks, o.batches[0], dir, 0)
-	if err := spec.Validate(shard.Catalogue{}.Program()); err != nil {
+	if err := spec.Validate(manifest.Catalogue{}); err != nil {
 		return cli.Usage(err)
 	}
 	var r results

@@ -19,7 +19,6 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/serve/cluster"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/server"
 	"ddiff/manifest"
@@ -113,7 +112,7 @@ func (f backendFlags) with(ctx context.Context, use func(b backend) error) error
 		return use(c)
 	}
 	return f.nats.withBoard(ctx, func(b *queue.Board) error {
-		c := cluster.New(cluster.Config{Board: b, Catalogue: shard.Catalogue{}})
+		c := cluster.New(cluster.Config{Board: b, Catalogue: manifest.Catalogue{}})
 		defer c.Close()
 		return use(c)
 	})

@@ -9,11 +9,11 @@ package cluster
 import (
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
+	"ddiff/manifest"
 )
 
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
-func Commands(c shard.Catalogue) []*cobra.Command {
+func Commands(c manifest.Catalogue) []*cobra.Command {
 	commands := []*cobra.Command{
 		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newTopCommand(),
 	}

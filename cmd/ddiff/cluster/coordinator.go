@@ -19,7 +19,6 @@ import (
 	"ddiff/coordinator"
 	"ddiff/coordinator/serve"
 	"ddiff/coordinator/serve/cluster"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/catalogue"
 	"ddiff/internal/cli/localpage"
@@ -37,7 +36,7 @@ const coordinatorGC = 50
 
 // coordinatorOptions are the flags of coordinator.
 type coordinatorOptions struct {
-	catalogue shard.Catalogue
+	catalogue manifest.Catalogue
 	nats      natsFlags
 	store     string
 	name      string
@@ -59,7 +58,7 @@ type coordinatorOptions struct {
 	api        apiFlags
 }
 
-func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
+func newCoordinatorCommand(c manifest.Catalogue) *cobra.Command {
 	o := coordinatorOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "coordinator",

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/regular"
@@ -33,8 +32,9 @@ type submitOptions struct {
 	json      bool
 }
 
-func newSubmitCommand(c shard.Catalogue) *cobra.Command {
+func newSubmitCommand(c manifest.Catalogue) *cobra.Command {
 	var o submitOptions
+	c.New = true
 	cmd := &cobra.Command{
 		Use:   "submit CAMPAIGN.yaml",
 		Short: "Submit a campaign to a cluster",
@@ -47,7 +47,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, err := manifest.Load(args[0])
 			if err != nil {
-				return cli.Usage(spec.Problems(err, c.Admission()))
+				return cli.Usage(spec.Problems(err, c))
 			}
 			own, files, err := campaign.SubmittedOperators(c, spec)
 			if err != nil {
@@ -65,7 +65,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				spec.Precision = o.precision
 				spec.Override("precision", "--precision")
 			}
-			if err := spec.Validate(own.Admission()); err != nil {
+			if err := spec.Validate(own); err != nil {
 				return cli.Usage(err)
 			}
 			if o.order.Weight == 0 { // the default of an order without a weight

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/guard"
 	"ddiff/internal/cli"
@@ -42,7 +41,7 @@ type workerOptions struct {
 	simulated   int
 }
 
-func newWorkerCommand(c shard.Catalogue) *cobra.Command {
+func newWorkerCommand(c manifest.Catalogue) *cobra.Command {
 	var o workerOptions
 	o.run.Catalogue = c
 	cmd := &cobra.Command{

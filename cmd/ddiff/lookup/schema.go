@@ -8,13 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/parameter"
 )
 
-func newSchemaCommand(c shard.Catalogue) *cobra.Command {
+func newSchemaCommand(c manifest.Catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON schema of campaign files, for editors", Args: cobra.NoArgs,
 		Long: "Print the JSON schema (draft 2020-12) of campaign files. An editor with a YAML language server then\n" +
@@ -31,7 +30,7 @@ type schema map[string]any
 
 // campaignSchema returns the schema of the files that [manifest.Parse] reads: the fields are those of the types, and their descriptions
 // the comments of these.
-func campaignSchema(c shard.Catalogue) schema {
+func campaignSchema(c manifest.Catalogue) schema {
 	f := fields{comments: manifest.Comments(), solver: map[string]any{}, params: map[string]any{}}
 	for _, m := range c.Methods.Infos() {
 		for _, p := range m.Parameters {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/report/table"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/catalogue"
 	"ddiff/manifest"
@@ -22,7 +21,7 @@ import (
 	"ddiff/restore/parameter"
 )
 
-func newTasksCommand(c shard.Catalogue) *cobra.Command {
+func newTasksCommand(c manifest.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "tasks [TASK]", Short: "List the tasks and presets with their parameters", Args: cobra.MaximumNArgs(1),
@@ -32,7 +31,7 @@ func newTasksCommand(c shard.Catalogue) *cobra.Command {
 	return cmd
 }
 
-func runTasks(out io.Writer, c shard.Catalogue, args []string, asJSON bool) error {
+func runTasks(out io.Writer, c manifest.Catalogue, args []string, asJSON bool) error {
 	infos, total, err := catalogue.Tasks(c)
 	if err != nil {
 		return err
@@ -113,7 +112,7 @@ func printJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-func newMethodsCommand(c shard.Catalogue) *cobra.Command {
+func newMethodsCommand(c manifest.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "methods [METHOD]", Short: "List the methods with their parameters", Args: cobra.MaximumNArgs(1),
@@ -161,6 +160,6 @@ func runMethods(out io.Writer, methods method.Set, args []string, asJSON bool) e
 }
 
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
-func Commands(c shard.Catalogue) []*cobra.Command {
+func Commands(c manifest.Catalogue) []*cobra.Command {
 	return []*cobra.Command{newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand(), newSchemaCommand(c)}
 }

@@ -16,7 +16,6 @@ import (
 	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -27,7 +26,7 @@ import (
 
 // compareOptions are the flags of compare.
 type compareOptions struct {
-	catalogue      shard.Catalogue
+	catalogue      manifest.Catalogue
 	metric         string
 	where          []string
 	whereA, whereB []string
@@ -39,7 +38,7 @@ type compareOptions struct {
 // largest is the number of measurements with the largest differences that compare shows.
 const largest = 10
 
-func newCompareCommand(c shard.Catalogue) *cobra.Command {
+func newCompareCommand(c manifest.Catalogue) *cobra.Command {
 	o := compareOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "compare A B",

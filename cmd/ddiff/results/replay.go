@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/regular"
@@ -46,7 +45,7 @@ type replayOptions struct {
 	run   cli.ComputeOptions // device, threads, library
 }
 
-func newReplayCommand(c shard.Catalogue) *cobra.Command {
+func newReplayCommand(c manifest.Catalogue) *cobra.Command {
 	var o replayOptions
 	o.run.Catalogue = c
 	cmd := &cobra.Command{

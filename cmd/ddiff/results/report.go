@@ -20,7 +20,6 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/table"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
@@ -47,7 +46,7 @@ func reportFormats() []string {
 
 // reportOptions are the flags of report.
 type reportOptions struct {
-	catalogue shard.Catalogue
+	catalogue manifest.Catalogue
 	where     []string
 	versions  []string
 	format    string
@@ -57,7 +56,7 @@ type reportOptions struct {
 	published string
 }
 
-func newReportCommand(c shard.Catalogue) *cobra.Command {
+func newReportCommand(c manifest.Catalogue) *cobra.Command {
 	o := reportOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "report OUTPUT...",

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -199,6 +198,6 @@ func (o *output) print(w io.Writer, asJSON bool) error {
 }
 
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
-func Commands(c shard.Catalogue) []*cobra.Command {
+func Commands(c manifest.Catalogue) []*cobra.Command {
 	return []*cobra.Command{newVerifyCommand(), newReplayCommand(c), newPullCommand(), newScoreCommand(), newReportCommand(c), newCompareCommand(c), newViewCommand(), newExportCommand()}
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
@@ -61,12 +60,12 @@ func regions() ([]region, error) {
 }
 
 // covers reports whether the parameters of an effective task lie in the region; file: it has a kernel or mask from a file.
-func (a region) covers(t manifest.TaskSpec, file bool, c shard.Catalogue) bool {
+func (a region) covers(t manifest.TaskSpec, file bool, c manifest.Catalogue) bool {
 	if file != (a.param == ownFile) {
 		return false
 	}
 	free := strings.Fields(a.param)
-	for _, p := range c.Program().OperatorParameters(t) {
+	for _, p := range c.OperatorParameters(t) {
 		value, given := t.Params[p.Name]
 		if !given {
 			value = p.Default
@@ -95,7 +94,7 @@ func (a region) distance(t manifest.TaskSpec) float64 {
 }
 
 // chooseMethods chooses for each task of a restoration. perPicture: the parameters of each picture are estimated.
-func chooseMethods(s *manifest.Spec, c shard.Catalogue, perPicture bool) error {
+func chooseMethods(s *manifest.Spec, c manifest.Catalogue, perPicture bool) error {
 	for i := range s.Tasks {
 		if err := chooseMethod(s, &s.Tasks[i], c, perPicture); err != nil {
 			return err
@@ -113,7 +112,7 @@ func chooseMethods(s *manifest.Spec, c shard.Catalogue, perPicture bool) error {
 
 // chooseMethod sets method and settings of a task as the measurements in autoTable suggest, with the reason. Where none covers the task, the method is
 // that of the first row of its table, or the campaign's. Where files tell the noise level or parameters, the settings are chosen for each of them.
-func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue, perPicture bool) error {
+func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c manifest.Catalogue, perPicture bool) error {
 	all, err := regions()
 	if err != nil {
 		return err
@@ -140,7 +139,7 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue, per
 
 // chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason. Of the regions with its parameters the one
 // with the nearest noise has the settings, also where it does not cover the noise.
-func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool, c shard.Catalogue) {
+func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool, c manifest.Catalogue) {
 	found, reason, note := region{}, "no measurement covers this task", ""
 	if len(all) > 0 {
 		found.runs, reason = all[0].runs, "no measurement covers these parameters and this noise"

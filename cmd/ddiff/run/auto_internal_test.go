@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
@@ -28,7 +27,7 @@ func auto(t *testing.T, change func(s *manifest.Spec, task *manifest.TaskSpec), 
 		change(s, &task)
 	}
 	s.Tasks = []manifest.TaskSpec{task}
-	if err := chooseMethods(s, shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}, false); err != nil {
+	if err := chooseMethods(s, manifest.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}, false); err != nil {
 		t.Fatal(err)
 	}
 	return s, s.Tasks[0]
@@ -54,7 +53,7 @@ func TestAutoTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}
+	c := manifest.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}
 	for _, a := range all {
 		for file := range strings.SplitSeq(a.measured, " and ") {
 			if _, err := os.Stat(filepath.Join("..", "..", "..", file)); err != nil {
@@ -62,7 +61,7 @@ func TestAutoTable(t *testing.T) {
 			}
 		}
 		for _, name := range strings.Fields(a.param) {
-			if name != ownFile && !slices.Contains(c.Program().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names(), name) {
+			if name != ownFile && !slices.Contains(c.OperatorParameters(manifest.TaskSpec{Name: a.task}).Names(), name) {
 				t.Errorf("%s has no parameter %s", a.task, name)
 			}
 		}

@@ -169,7 +169,7 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 }
 
 // costOf returns the cost of an item, which is that of its cell.
-func costOf(it *item.Item, p *prior.Prior, c shard.Catalogue) (item.Cost, error) {
+func costOf(it *item.Item, p *prior.Prior, c manifest.Catalogue) (item.Cost, error) {
 	var s method.Settings
 	if err := json.Unmarshal(it.Solver, &s); err != nil {
 		return item.Cost{}, err

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
@@ -38,7 +37,7 @@ type restoreOptions struct {
 	outputOptions
 }
 
-func newRestoreCommand(c shard.Catalogue) *cobra.Command {
+func newRestoreCommand(c manifest.Catalogue) *cobra.Command {
 	o := restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}}
 	cmd := &cobra.Command{
 		Use:   "restore FILES...",
@@ -111,7 +110,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.checkDraws(spec), o.checkPreview(spec), o.checkBlur(spec)); err != nil {
+	if err := errors.Join(o.checkDraws(spec), o.checkPreview(spec)); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	if spec.KeepStates != "" && o.results == "" {

@@ -41,6 +41,9 @@ func (o *restoreOptions) takeBlur() error {
 		if name != blurWidth && name != operator.GaussianDeblur+"."+blurWidth || len(o.Tasks) != 1 || !strings.EqualFold(o.Tasks[0], operator.GaussianDeblur) {
 			return fmt.Errorf("--param %s: auto is a value of std in task %s only", text, operator.GaussianDeblur)
 		}
+		if o.Measurements.Kernel() != "" {
+			return errors.New("--param std=auto and --kernel: give one of them")
+		}
 		o.Params = slices.Delete(slices.Clone(o.Params), i, i+1)
 		o.blur = drawfile.Gaussian
 		return nil
@@ -157,12 +160,4 @@ func (p *picture) with(params map[string]float64) map[string]float64 {
 	out := maps.Clone(p.params)
 	maps.Copy(out, params)
 	return out
-}
-
-// checkBlur refuses what an estimated width does not go with.
-func (o *restoreOptions) checkBlur(spec *manifest.Spec) error {
-	if o.blur == drawfile.Gaussian && spec.Dataset.Kernel != "" {
-		return errors.New("--param std=auto and --kernel: give one of them")
-	}
-	return nil
 }

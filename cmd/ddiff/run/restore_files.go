@@ -13,7 +13,6 @@ import (
 
 	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
-	"ddiff/internal/cli/embedded"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -150,9 +149,10 @@ func (p *picture) target(folder, tail string) string {
 type pictureWriter struct {
 	restoreOptions
 	spec           *manifest.Spec
+	cells          []manifest.Cell // restorations of each input
 	session        restorer.Config // its Item needs no runtime
 	tile, overlap  int
-	show           *embedded.Progress
+	show           *cli.Progress
 	stdout, stderr io.Writer
 	inputs         map[string]*picture // by name
 
@@ -283,7 +283,7 @@ func (w *pictureWriter) skipEqual(existing []*picture) {
 }
 
 // single reports whether each input has one restoration.
-func (w *pictureWriter) single() bool { return manifest.ItemsPerRow(manifest.Row{}, w.spec) == 1 }
+func (w *pictureWriter) single() bool { return len(w.cells) == 1 }
 
 // restored is a settled item; picture is that of one that is done.
 type restored struct {
@@ -296,8 +296,9 @@ type restored struct {
 func (w *pictureWriter) settled(res restored) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if text := doubtOf(res.Warnings); text != "" && res.Outcome == item.OutcomeDone && !w.unchecked {
-		w.fail(res.Item.Name, fmt.Errorf("%w: %s; --unchecked writes the result as it is", restorer.ErrImplausible, text))
+	// A doubt that led to no other settings.
+	if i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt }); i >= 0 && res.Outcome == item.OutcomeDone && !w.unchecked {
+		w.fail(res.Item.Name, fmt.Errorf("%w: %s; --unchecked writes the result as it is", restorer.ErrImplausible, res.Warnings[i].Text))
 		res.Outcome = item.OutcomeFailed
 	} else if res.Outcome != item.OutcomeDone && w.JSON {
 		w.printJSON(restoration{Input: res.Item.Name, Outcome: res.Outcome, Reason: res.Reason, Task: res.Item.Task})
@@ -310,21 +311,11 @@ func (w *pictureWriter) settled(res restored) {
 	}
 	name := res.Item.Name
 	w.waiting[name] = append(w.waiting[name], res)
-	if len(w.waiting[name]) == manifest.ItemsPerRow(manifest.Row{}, w.spec) {
+	if len(w.waiting[name]) == len(w.cells) {
 		if err := w.writeInput(name); err != nil {
 			w.fail(name, err)
 		}
 	}
-}
-
-// doubtOf returns the text of a doubt that led to no other settings; "" for none.
-func doubtOf(warnings []item.Warning) string {
-	for _, w := range warnings {
-		if w.Code == item.WarnDoubt {
-			return w.Text
-		}
-	}
-	return ""
 }
 
 // writeInput writes the pictures of an input with several restorations; w.mu is locked. Their names have the properties in which these

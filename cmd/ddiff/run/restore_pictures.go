@@ -15,7 +15,6 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
-	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
@@ -33,9 +32,14 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 	if err := w.Stages.CheckMemory(); err != nil {
 		return nil, err
 	}
-	p, err := cli.OpenPriorOf(w.spec, w.Catalogue)
+	p, err := cli.OpenPrior(w.spec.Prior)
 	if err != nil {
 		return nil, err
+	}
+	known := w.Catalogue
+	known.Prior, known.New = &p.Description, true
+	if err := w.spec.ValidateRestorations(known); err != nil {
+		return nil, cli.Usage(err)
 	}
 	build, err := w.Check()
 	if err != nil {
@@ -54,9 +58,10 @@ func (w *pictureWriter) configure(log *slog.Logger) (runtimes []*onnxruntime.Run
 		}
 		w.NotePrecision(w.stderr, w.spec, why)
 	}
+	w.cells = w.spec.Cells()
 	w.session = w.sessionConfig(p, build, w.spec.Tile == "", log)
 	w.session.Batch = w.spec.Batch
-	w.session.Unchecked = w.unchecked || manifest.ItemsPerRow(manifest.Row{}, w.spec) != w.spec.Runs // the names of those that differ in more than the run have their settings
+	w.session.Unchecked = w.unchecked || len(w.cells) != w.spec.Runs // the names of those that differ in more than the run have their settings
 	return runtimes, nil
 }
 
@@ -100,7 +105,7 @@ func chooseLarge(s *restorer.Settings, image operator.Shape) {
 func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 	var out []restorer.Picture
 	d := w.spec.Dataset
-	for _, c := range w.spec.Cells() {
+	for _, c := range w.cells {
 		t := c.Task
 		s := restorer.Settings{
 			Task: t.Name, Params: in.scaled(in.with(t.Params)), Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
@@ -139,7 +144,7 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 	if w.JSON {
 		out = io.Discard // pictureWriter prints the objects
 	}
-	w.show = embedded.NewProgress(w.Options, out, w.stderr)
+	w.show = cli.NewProgress(w.JSON, w.Quiet, out, w.stderr)
 	w.show.LeaveWarnings, w.show.Pace = true, w.Pace(w.session.Prior.SHA256, w.spec.Precision)
 	var pictures []restorer.Picture
 	for _, in := range todo {

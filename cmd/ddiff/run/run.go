@@ -15,7 +15,6 @@ import (
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/serve/output"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
@@ -24,7 +23,7 @@ import (
 	"ddiff/manifest"
 )
 
-func newRunCommand(c shard.Catalogue) *cobra.Command {
+func newRunCommand(c manifest.Catalogue) *cobra.Command {
 	o := campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}
 	cmd := &cobra.Command{
 		Use:   "run [CAMPAIGN.yaml | IMAGES...]",
@@ -98,11 +97,11 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 }
 
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help; of names, only those.
-func Commands(c shard.Catalogue, names ...string) []*cobra.Command {
+func Commands(c manifest.Catalogue, names ...string) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, one := range []struct {
 		name string
-		make func(c shard.Catalogue) *cobra.Command
+		make func(c manifest.Catalogue) *cobra.Command
 	}{{"restore", newRestoreCommand}, {"run", newRunCommand}, {"session", newSessionCommand}} {
 		if len(names) == 0 || slices.Contains(names, one.name) {
 			commands = append(commands, one.make(c))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/lifecycle"
@@ -29,7 +28,7 @@ import (
 // sessionBatch is the default number of pictures of a request that are solved together.
 const sessionBatch = 16
 
-func newSessionCommand(c shard.Catalogue) *cobra.Command {
+func newSessionCommand(c manifest.Catalogue) *cobra.Command {
 	s := &session{restoreOptions: restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}}}
 	cmd := &cobra.Command{
 		Use:   "session",
@@ -249,7 +248,8 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 	if err := o.complete(spec, method == autoMethod && r.Preset == "" && len(r.Solver) == 0); err != nil {
 		return nil, err
 	}
-	if err := o.Catalogue.Check(spec, &s.prior.Description); err != nil {
+	o.Catalogue.Prior = &s.prior.Description
+	if err := spec.ValidateRestorations(o.Catalogue); err != nil {
 		return nil, err
 	}
 	spec.KeepObserved = spec.Tasks[0].Name == operator.Inpaint
@@ -260,7 +260,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 	if d := o.Catalogue.Operators.Known(spec.Tasks[0].Name); d.NotPicture || d.Own != nil {
 		encode = (*array).npy
 	}
-	w := &pictureWriter{restoreOptions: o, spec: spec}
+	w := &pictureWriter{restoreOptions: o, spec: spec, cells: spec.Cells()}
 	var out []restorer.Picture
 	for i := range r.Pictures {
 		name := cmp.Or(r.Pictures[i].Path, fmt.Sprintf("array%d", i))

@@ -37,7 +37,7 @@ func TestResultsHaveTiles(t *testing.T) {
 		spec := manifest.Default()
 		spec.Tasks = []manifest.TaskSpec{{Name: "denoise"}}
 		w := &pictureWriter{
-			restoreOptions: restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{}}}, spec: spec,
+			restoreOptions: restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{}}}, spec: spec, cells: spec.Cells(),
 			session: restorer.Config{Prior: p, Large: tile.Tiling{Side: 128, Overlap: 16}, Whole: whole},
 		}
 		must(w.tileCampaign(t.Context(), []*onnxruntime.Runtime{rt}, nil, []*picture{{name: "large.png", path: path}}))

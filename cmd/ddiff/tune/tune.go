@@ -18,7 +18,6 @@ import (
 
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
@@ -36,7 +35,7 @@ type tuneOptions struct {
 }
 
 // NewCommand returns the command for the methods and operators of a catalogue.
-func NewCommand(c shard.Catalogue) *cobra.Command {
+func NewCommand(c manifest.Catalogue) *cobra.Command {
 	o := tuneOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}}
 	cmd := &cobra.Command{
 		Use:   "tune [CAMPAIGN.yaml | IMAGES...]",

@@ -37,7 +37,7 @@ type Config struct {
 	// Inspect opens the queue of a campaign, and creates nothing. Required with Store.
 	Inspect func(campaign string) (*queue.Queue, error)
 	// Catalogue has the methods and operators that campaigns may name.
-	Catalogue shard.Catalogue
+	Catalogue manifest.Catalogue
 	// Store is the cluster's store. Without it there are no items and files.
 	Store storage.Store
 	// Rows reads datasets to count their items. Default: nothing is counted.

@@ -38,9 +38,11 @@ const nowhere = "/a relative path"
 const fileName = "campaign"
 
 func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
+	known := c.cfg.Catalogue
+	known.New = true
 	spec, err := manifest.Parse(fileName, file, nowhere)
 	if err != nil {
-		return nil, spec.Problems(err, c.cfg.Catalogue.Admission())
+		return nil, spec.Problems(err, known)
 	}
 	paths := map[string]string{
 		"dataset.path": spec.Dataset.Path, "dataset.mask": spec.Dataset.Mask, "dataset.kernel": spec.Dataset.Kernel, "prior": spec.Prior,
@@ -61,7 +63,7 @@ func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	err = spec.Validate(c.cfg.Catalogue.Admission())
+	err = spec.Validate(known)
 	return spec, err
 }
 

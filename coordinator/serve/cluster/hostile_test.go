@@ -18,7 +18,6 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/serve/cluster"
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
@@ -215,7 +214,7 @@ func TestCountsAtOnce(t *testing.T) {
 	var now, most atomic.Int32
 	counted := make(chan struct{})
 	c := cluster.New(cluster.Config{
-		Board: f.board, Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
+		Board: f.board, Catalogue: manifest.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
 		Rows: func(_ context.Context, _ manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
 			return func(func(manifest.Row, error) bool) {
 				n := now.Add(1)

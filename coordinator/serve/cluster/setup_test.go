@@ -83,7 +83,7 @@ func (f *fixture) openOver(s storage.Store) *cluster.Cluster {
 	f.t.Helper()
 	c := cluster.New(cluster.Config{
 		Board: f.board, Store: s, Name: "first", Campaigns: f.most, Version: "test", StoreAddress: "/store", Rows: manifest.Rows,
-		Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
+		Catalogue: manifest.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
 		Inspect:   func(id string) (*queue.Queue, error) { return queue.Inspect(f.nc, queue.Config{Campaign: id}) },
 		Usage:     func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, f.nc) },
 		Logger:    slog.New(slog.NewTextHandler(f.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),

@@ -31,7 +31,7 @@ func isCampaign(arg string) bool {
 func (o Options) loadCampaign(path string) (*manifest.Spec, error) {
 	spec, err := manifest.Load(path)
 	if err != nil {
-		return nil, spec.Problems(err, o.Catalogue.Program())
+		return nil, spec.Problems(err, o.Catalogue)
 	}
 	from, flag := o.replacement()
 	if from == "" {

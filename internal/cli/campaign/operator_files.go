@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -34,7 +33,7 @@ func OpenOperator(path string) (*operator.File, error) {
 
 // withOperators returns the catalogue of a campaign, with its operator files. Absent: those that do not exist on this machine are
 // left out.
-func withOperators(c shard.Catalogue, s *manifest.Spec, absent bool) (shard.Catalogue, error) {
+func withOperators(c manifest.Catalogue, s *manifest.Spec, absent bool) (manifest.Catalogue, error) {
 	files := map[string]*operator.File{}
 	for _, path := range s.Operators() {
 		if _, err := os.Stat(path); absent && (manifest.IsAddress(path) || errors.Is(err, fs.ErrNotExist)) {
@@ -70,7 +69,7 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 
 // VerifyOperators runs each operator file of a catalogue once, checks that a solver with the prior can contain it, and returns
 // the files by their digests.
-func VerifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c shard.Catalogue, p *prior.Prior) (map[string]*operator.File, error) {
+func VerifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c manifest.Catalogue, p *prior.Prior) (map[string]*operator.File, error) {
 	out := map[string]*operator.File{}
 	for _, f := range c.Files {
 		if err := f.Fits(p.Opset(), p.Card.Channels); err != nil {
@@ -100,7 +99,7 @@ func DefaultsNote(s *manifest.Spec) string {
 
 // SubmittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the
 // coordinator.
-func SubmittedOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, []manifest.OperatorFile, error) {
+func SubmittedOperators(c manifest.Catalogue, s *manifest.Spec) (manifest.Catalogue, []manifest.OperatorFile, error) {
 	c, err := withOperators(c, s, true)
 	var out []manifest.OperatorFile
 	for _, path := range s.Operators() {

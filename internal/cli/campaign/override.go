@@ -28,10 +28,10 @@ func (o *Options) Read(flags *pflag.FlagSet, args []string) (spec *manifest.Spec
 		}
 		return nil, 0, cli.Usage(err)
 	}
-	err = spec.Validate(o.Catalogue.Program())
+	err = spec.Validate(o.Catalogue)
 	if swept && err != nil { // a flag in place of a list makes cells of the file's sweep equal
 		tasks := spec.Tasks
-		if spec.Tasks = distinctTasks(spec); len(spec.Tasks) < len(tasks) && spec.Validate(o.Catalogue.Program()) == nil {
+		if spec.Tasks = distinctTasks(spec); len(spec.Tasks) < len(tasks) && spec.Validate(o.Catalogue) == nil {
 			return spec, skipped, nil
 		}
 		spec.Tasks = tasks
@@ -126,7 +126,7 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 	}
 	if flags.Changed("method") {
 		s.Override("methods", "--method")
-		if err := s.RestrictMethods(o.Methods, o.Catalogue.Program()); err != nil {
+		if err := s.RestrictMethods(o.Methods, o.Catalogue); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/parameter"
 )
@@ -16,7 +15,7 @@ import (
 const AllTasks = "all"
 
 // taskSpecs are the tasks that --task names.
-func taskSpecs(names []string, c shard.Catalogue) []manifest.TaskSpec {
+func taskSpecs(names []string, c manifest.Catalogue) []manifest.TaskSpec {
 	if slices.Contains(names, AllTasks) {
 		named := names
 		names = slices.DeleteFunc(c.Operators.Names(), func(n string) bool { return c.Operators.Known(n).Required && !slices.Contains(named, n) })
@@ -29,7 +28,7 @@ func taskSpecs(names []string, c shard.Catalogue) []manifest.TaskSpec {
 }
 
 // setParams sets the operator parameters of --param in the tasks of the campaign that have them.
-func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
+func setParams(s *manifest.Spec, params []string, c manifest.Catalogue) error {
 	for _, text := range params {
 		name, value, err := assignment("--param", text)
 		if err != nil {
@@ -82,7 +81,7 @@ func assignment(flag, text string) (name, value string, err error) {
 
 // setSweeps applies the flags --set NAME=VALUE[,VALUE...]: each task that has NAME becomes one task per value. NAME is
 // sigma, photons, steps, a parameter of a task (PARAM or TASK.PARAM), or a setting of a method (SETTING or solver.SETTING).
-func setSweeps(s *manifest.Spec, texts []string, c shard.Catalogue) error {
+func setSweeps(s *manifest.Spec, texts []string, c manifest.Catalogue) error {
 	for _, text := range texts {
 		name, list, err := assignment("--set", text)
 		if err != nil {
@@ -141,7 +140,7 @@ func expandTasks(s *manifest.Spec, flag string, values []string, set setter) err
 }
 
 // sweepOf finds the field that a name stands for.
-func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, error) {
+func sweepOf(s *manifest.Spec, text, name string, c manifest.Catalogue) (setter, error) {
 	switch name {
 	case "sigma":
 		return func(t *manifest.TaskSpec, value string) (string, error) {
@@ -165,7 +164,7 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 	}
 	param := parameterOf(s, name, c)
 	setting := strings.TrimPrefix(name, "solver.")
-	isSetting := slices.ContainsFunc(s.Methods, func(m string) bool { return slices.Contains(c.Program().MethodParameters(m).Names(), setting) })
+	isSetting := slices.ContainsFunc(s.Methods, func(m string) bool { return slices.Contains(c.MethodParameters(m).Names(), setting) })
 	switch {
 	case param != nil && isSetting:
 		return nil, fmt.Errorf("--set %s: %s is a parameter of a task and a setting of a method; write TASK.%s or solver.%s", text, name, name, name)
@@ -179,20 +178,20 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 	}
 	all := append(operatorParameters(s, name, c), "sigma", "photons", "steps")
 	for _, m := range s.Methods {
-		all = append(all, qualify(name, "solver", c.Program().MethodParameters(m).Names())...)
+		all = append(all, qualify(name, "solver", c.MethodParameters(m).Names())...)
 	}
 	unknown := manifest.Unknown("parameter of the campaign's tasks and methods", name, all)
 	return nil, fmt.Errorf("--set %s: %w; see: ddiff tasks, ddiff methods", text, unknown)
 }
 
 // parameterOf returns the setter of the operator parameter PARAM or TASK.PARAM, nil if no task has it.
-func parameterOf(s *manifest.Spec, name string, c shard.Catalogue) setter {
+func parameterOf(s *manifest.Spec, name string, c manifest.Catalogue) setter {
 	task, param, qualified := strings.Cut(name, ".")
 	if !qualified {
 		param = name
 	}
 	owns := func(t manifest.TaskSpec) bool {
-		return slices.Contains(c.Program().OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
+		return slices.Contains(c.OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
 	}
 	if !slices.ContainsFunc(s.Tasks, owns) {
 		return nil
@@ -211,9 +210,9 @@ func parameterOf(s *manifest.Spec, name string, c shard.Catalogue) setter {
 }
 
 // operatorParameters are the names of the parameters of all tasks, with the task if that of the unknown name has one.
-func operatorParameters(s *manifest.Spec, unknown string, c shard.Catalogue) (names []string) {
+func operatorParameters(s *manifest.Spec, unknown string, c manifest.Catalogue) (names []string) {
 	for _, t := range s.Tasks {
-		names = append(names, qualify(unknown, t.Name, c.Program().OperatorParameters(t).Names())...)
+		names = append(names, qualify(unknown, t.Name, c.OperatorParameters(t).Names())...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
@@ -35,7 +34,7 @@ type precisionDevice interface {
 // FixPrecision replaces the precision auto of a campaign by the suggestion of the device, or by float32 if a method of the campaign cannot use
 // the suggestion; tasks that enlarge rounding errors stay in float32. why ends the note about the choice for auto. The error is onnxruntime.ErrPrecision if the device does not compute all methods in the
 // campaign's precision.
-func FixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (why string, err error) {
+func FixPrecision(spec *manifest.Spec, d precisionDevice, c manifest.Catalogue) (why string, err error) {
 	if spec.Precision == "" {
 		return "", nil
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
@@ -57,7 +56,7 @@ func TestFixPrecision(t *testing.T) {
 		{openvino, "auto", []string{"dps"}, "auto", "", "precision: method dps needs the gradient of the network, which openvino cannot do in float32; leave the method out, or use --device cpu"},
 	} {
 		spec := &manifest.Spec{Precision: c.given, Methods: c.methods}
-		why, err := FixPrecision(spec, c.device, shard.Catalogue{})
+		why, err := FixPrecision(spec, c.device, manifest.Catalogue{})
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -94,7 +93,7 @@ func TestFixPrecisionOfTasks(t *testing.T) {
 		for _, name := range c.tasks {
 			spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: name})
 		}
-		why, err := FixPrecision(spec, c.device, shard.Catalogue{})
+		why, err := FixPrecision(spec, c.device, manifest.Catalogue{})
 		if phase := spec.PrecisionOf("phase_retrieval"); err != nil || why != c.why || spec.Precision != c.want || phase != c.phase ||
 			spec.PrecisionOf("hdr") != c.want {
 			t.Errorf("%s for %v on %s: %q, %q for phase_retrieval,%s (%v)", c.given, c.tasks, c.device.provider, spec.Precision, phase, why, err)

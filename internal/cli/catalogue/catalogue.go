@@ -4,7 +4,7 @@ package catalogue
 import (
 	"slices"
 
-	"ddiff/coordinator/shard"
+	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
@@ -71,7 +71,7 @@ type Task struct {
 }
 
 // Tasks returns the tasks, and the length of the bundled prior's schedule.
-func Tasks(c shard.Catalogue) ([]Task, int, error) {
+func Tasks(c manifest.Catalogue) ([]Task, int, error) {
 	p, err := prior.Open(prior.Bundled)
 	if err != nil {
 		return nil, 0, err

@@ -148,8 +148,8 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	sources.Transfer = transfer
 	store := cli.TracedStore(results.Store, spec.Output, tel, transfer)
 	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engines[0], engines: engines, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
-	m.progress = func() *Progress {
-		show := NewProgress(o, stdout, stderr)
+	m.progress = func() *cli.Progress {
+		show := cli.NewProgress(o.JSON, o.Quiet, stdout, stderr)
 		show.Pace = o.Pace(p.SHA256, spec.Precision)
 		return show
 	}
@@ -186,7 +186,7 @@ func emptyDir(dir string) error {
 // Machine has the opened parts that successive campaigns share.
 type Machine struct {
 	dir         string // scratch
-	catalogue   shard.Catalogue
+	catalogue   manifest.Catalogue
 	Prior       *prior.Prior
 	Sources     cli.Datasets
 	Engine      *restore.Engine           // of the first device
@@ -196,7 +196,7 @@ type Machine struct {
 	limits      guard.Limits
 	memoryShare float64 // of the machine, for solving
 	tel         *telemetry.Telemetry
-	progress    func() *Progress
+	progress    func() *cli.Progress
 }
 
 // Campaign has the opened parts of a run.
@@ -209,7 +209,7 @@ type Campaign struct {
 	Read    func(items int, complete bool) // sees how many items the dataset has so far; nil: nobody
 	queue   *embeddedQueue
 	scratch storage.Store
-	Show    *Progress
+	Show    *cli.Progress
 }
 
 // smallImages is the number of images of at most smallSide pixels that are solved together; docs/data/devices.csv has the times.
@@ -230,7 +230,7 @@ func batch(s *manifest.Spec) (items, pixels int) {
 func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinator.Run, []*gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.Spec, Prior: e.Prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.Store,
-		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Skipped: e.Show.skipped, Catalogue: e.catalogue,
+		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Skipped: e.Show.Skipped, Catalogue: e.catalogue,
 		Finished: func(res item.Result, found bool) {
 			e.Show.Finished(res, found)
 			if e.Settled != nil {

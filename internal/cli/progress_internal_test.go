@@ -1,4 +1,4 @@
-package embedded
+package cli
 
 import (
 	"io"
@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ddiff/internal/cli/campaign"
 	"ddiff/restore/item"
 )
 
@@ -20,14 +19,14 @@ func ending(outcome item.Outcome, attempt int) item.Result {
 // While the dataset is being read, the status line shows the number of rows.
 func TestStatusLineWhileReading(t *testing.T) {
 	var out strings.Builder
-	p := NewProgress(campaign.Options{}, &out, &out)
+	p := NewProgress(false, false, &out, &out)
 	p.Entered(20, 400, false)
 	p.Finished(ending(item.OutcomeDone, 1), true)
 	p.Finished(ending(item.OutcomeDone, 1), false)
 	if got, want := p.line(), "reading the dataset: 20 items  1 of 20 found  1 restored"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	p.skipped("notes.md")
+	p.Skipped("notes.md")
 	p.Finished(ending(item.OutcomeFailed, 0), false)
 	p.Entered(30, 600, true)
 	want := "failed: cat (hdr): the reason\nskipped 1 hidden or non-image files of the dataset\n30 items, 1 of them are done, 28 to do\n"
@@ -40,7 +39,7 @@ func TestStatusLineWhileReading(t *testing.T) {
 func TestStatusLineOnTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		p := NewProgress(campaign.Options{}, &out, &out)
+		p := NewProgress(false, false, &out, &out)
 		p.terminal = true
 		p.status = func(line string) { out.WriteString("\r\x1b[K" + line) }
 		p.Begin()
@@ -65,7 +64,7 @@ func TestStatusLineOnTerminal(t *testing.T) {
 // The time left is that of the steps so far, in parts, and falls until the next one.
 func TestTimeLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewProgress(campaign.Options{}, io.Discard, io.Discard)
+		p := NewProgress(false, false, io.Discard, io.Discard)
 		p.Entered(1, 2, true)
 		time.Sleep(time.Minute) // compiles
 		lines := []string{p.line()}
@@ -93,7 +92,7 @@ func TestTimeLeft(t *testing.T) {
 // The time left that was foreseen falls until steps show another one.
 func TestTimeForeseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewProgress(campaign.Options{}, io.Discard, io.Discard)
+		p := NewProgress(false, false, io.Discard, io.Discard)
 		p.Entered(1, 2, true)
 		p.Expect(time.Minute)
 		var lines []string
@@ -112,7 +111,7 @@ func TestTimeForeseen(t *testing.T) {
 // Quiet and JSON runs show failures alone.
 func TestQuietProgress(t *testing.T) {
 	var out, errs strings.Builder
-	p := NewProgress(campaign.Options{Quiet: true}, &out, &errs)
+	p := NewProgress(false, true, &out, &errs)
 	p.Begin()
 	p.Entered(1, 10, true)
 	p.Finished(ending(item.OutcomeFailed, 1), false)

@@ -1,4 +1,4 @@
-package embedded
+package cli
 
 import (
 	"encoding/json"
@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"ddiff/internal/cli"
-	"ddiff/internal/cli/campaign"
 	"ddiff/restore/item"
 )
 
@@ -21,13 +19,13 @@ type Progress struct {
 	// LeaveWarnings leaves the warnings of items to calls of Warn.
 	LeaveWarnings bool
 	// Pace learns from the results. Nil: it is not remembered.
-	Pace *cli.Pace
+	Pace *Pace
 
 	json, quiet bool
 	out, err    io.Writer
 	terminal    bool
 	status      func(line string) // replaces the status line of the terminal
-	style       cli.Style
+	style       Style
 
 	mu       sync.Mutex
 	items    int           // of the campaign, as far as it has been read
@@ -54,10 +52,10 @@ const statusEvery = 200 * time.Millisecond
 const warningLines = 20
 
 // NewProgress returns the progress of one run of a command.
-func NewProgress(o campaign.Options, stdout, stderr io.Writer) *Progress {
+func NewProgress(asJSON, quiet bool, stdout, stderr io.Writer) *Progress {
 	return &Progress{
-		json: o.JSON, quiet: o.Quiet, out: stdout, err: stderr, style: cli.StyleOf(stderr),
-		terminal: cli.TerminalWidth(stderr) > 0, status: cli.StatusLine(stderr),
+		json: asJSON, quiet: quiet, out: stdout, err: stderr, style: StyleOf(stderr),
+		terminal: TerminalWidth(stderr) > 0, status: StatusLine(stderr),
 	}
 }
 
@@ -104,7 +102,7 @@ func (p *Progress) Entered(items, steps int, complete bool) {
 func (p *Progress) pending() int { return p.items - p.found - p.refused }
 
 func (p *Progress) tick(stopped <-chan struct{}) {
-	every := cli.LineEvery
+	every := LineEvery
 	if p.terminal {
 		every = statusEvery
 	}
@@ -175,7 +173,7 @@ func (p *Progress) Finished(r item.Result, found bool) {
 	}
 	again := slices.ContainsFunc(r.Warnings, func(w item.Warning) bool { return w.Code == item.WarnChanged }) // its time is that of several restorations
 	if p.Pace != nil && !found && !again && r.Outcome == item.OutcomeDone {
-		p.Pace.Observe(cli.Work(&r.Item, r.Cost), r.Seconds)
+		p.Pace.Observe(Work(&r.Item, r.Cost), r.Seconds)
 	}
 	if p.json {
 		// Where the reader of the pipe is gone, the final counts fail and are reported.
@@ -184,7 +182,7 @@ func (p *Progress) Finished(r item.Result, found bool) {
 	}
 	if r.Outcome != item.OutcomeDone {
 		p.clear()
-		fmt.Fprintln(p.err, p.style.Red(string(r.Outcome)+":"), cli.ItemLine(r))
+		fmt.Fprintln(p.err, p.style.Red(string(r.Outcome)+":"), ItemLine(r))
 	}
 	if !p.LeaveWarnings {
 		p.warn(fmt.Sprintf("%s (%s)", r.Item.Name, r.Item.Task), r.Warnings)
@@ -204,7 +202,7 @@ func (p *Progress) Say(line string) {
 	defer p.mu.Unlock()
 	if !p.silent() {
 		p.clear()
-		fmt.Fprintln(p.err, cli.Printable(line))
+		fmt.Fprintln(p.err, Printable(line))
 	}
 }
 
@@ -215,7 +213,7 @@ func (p *Progress) warn(label string, warnings []item.Warning) {
 			break
 		}
 		p.clear()
-		fmt.Fprintln(p.err, cli.Printable(fmt.Sprintf("warning: %s: %s", label, w.Text)))
+		fmt.Fprintln(p.err, Printable(fmt.Sprintf("warning: %s: %s", label, w.Text)))
 	}
 }
 
@@ -233,8 +231,8 @@ func (p *Progress) Advanced(steps float64) {
 	}
 }
 
-// skipped counts a file of the dataset that is no image.
-func (p *Progress) skipped(string) {
+// Skipped counts a file of the dataset that is no image.
+func (p *Progress) Skipped(string) {
 	p.mu.Lock()
 	p.files++
 	p.mu.Unlock()

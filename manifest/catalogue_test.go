@@ -1,38 +1,11 @@
-package shard
+package manifest
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
-	"ddiff/restore/method"
 	"ddiff/restore/prior"
 )
-
-// The noise that a method assumes is that of the item's task, also where items differ only in it.
-func TestResolverFollowsSigma(t *testing.T) {
-	t.Parallel()
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &prior.Description{Card: p.Card, Schedule: p.Schedule}
-	resolve := memoize(Catalogue{}.resolver("natural", d))
-	for _, sigma := range []float64{0.05, 0.2} {
-		raw, _, err := resolve(manifest.TaskSpec{Name: "hdr", Sigma: new(manifest.Sigma(sigma))}, false, "diffpir", 32, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var s method.Settings
-		if err := json.Unmarshal(raw, &s); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.Number("noise_std"); got != sigma {
-			t.Errorf("sigma %g: noise_std %g", sigma, got)
-		}
-	}
-}
 
 // A method that cannot restore a task is refused when the campaign is read, with the method, the task and the methods that can.
 func TestCheckRefusesMethodOfTask(t *testing.T) {
@@ -43,11 +16,11 @@ func TestCheckRefusesMethodOfTask(t *testing.T) {
 	}
 	for task, refused := range map[string]bool{"hdr": true, "gaussian_deblur": false} {
 		campaign := "dataset: {path: .}\ntasks: [" + task + "]\nmethods: [ddiff, ddrm]\n"
-		s, err := manifest.Parse("campaign.yaml", []byte(campaign), t.TempDir())
+		s, err := Parse("campaign.yaml", []byte(campaign), t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Catalogue{}.Check(s, &p.Description)
+		err = s.Validate(Catalogue{Prior: &p.Description})
 		if !refused && err != nil {
 			t.Errorf("%s: %v", task, err)
 		}
@@ -80,11 +53,11 @@ func TestCheckRefusesSettingsWithoutPlan(t *testing.T) {
 		if !strings.Contains(campaign, "tasks:") {
 			campaign += "tasks: [gaussian_deblur]\n"
 		}
-		s, err := manifest.Parse("campaign.yaml", []byte("dataset: {path: .}\n"+campaign), t.TempDir())
+		s, err := Parse("campaign.yaml", []byte("dataset: {path: .}\n"+campaign), t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Catalogue{}.Check(s, &p.Description)
+		err = s.Validate(Catalogue{Prior: &p.Description})
 		if (want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: error %v, want %q", campaign, err, want)
 		}
@@ -106,15 +79,15 @@ func TestAdmissionRefusesIdleValues(t *testing.T) {
 		"tasks: [hdr]\nsolver: {t_start: 500, start: rough}":                                                         "",                                                 // they state what holds without them
 		"tasks: [gaussian_deblur]\npreset: ffhq\nsolver: {lambda: 4}":                                                "solver.lambda: has no effect on gaussian_deblur with data_step: gradient",
 	} {
-		s, err := manifest.Parse("campaign.yaml", []byte("dataset: {path: .}\n"+campaign+"\n"), t.TempDir())
+		s, err := Parse("campaign.yaml", []byte("dataset: {path: .}\n"+campaign+"\n"), t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Validate(Catalogue{}.Admission())
+		err = s.Validate(Catalogue{New: true})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", campaign, err, want)
 		}
-		if err := s.Validate(Catalogue{}.Program()); err != nil {
+		if err := s.Validate(Catalogue{}); err != nil {
 			t.Errorf("%s, stored: %v", campaign, err)
 		}
 	}
@@ -132,13 +105,37 @@ func TestAdmit(t *testing.T) {
 		"solver: {gamma0: 20}":   "solver.gamma0: has no effect on gaussian_deblur",
 		"methods: [ddiff, daps]": "",
 	} {
-		s, err := manifest.Parse("campaign.yaml", []byte("dataset: {path: .}\ntasks: [gaussian_deblur]\n"+settings+"\n"), t.TempDir())
+		s, err := Parse("campaign.yaml", []byte("dataset: {path: .}\ntasks: [gaussian_deblur]\n"+settings+"\n"), t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Catalogue{}.Admit(s, &p.Description)
+		err = s.Validate(Catalogue{Prior: &p.Description, New: true})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", settings, err, want)
+		}
+	}
+}
+
+// A method with a limit of its own takes more steps than the prior's schedule has times; others do not.
+func TestStepsOfAMethod(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled) // its schedule has 1000 times
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tasks, want := range map[string]string{
+		"[{name: hdr, methods: [dmplug], steps: 5000}]":  "",
+		"[{name: hdr, methods: [ddiff], steps: 5000}]":   "5000 is out of range, want 2 to 1000, the length of the prior's schedule",
+		"[{name: hdr, methods: [dmplug], steps: 20001}]": "20001 is out of range, want 2 to 20000 for method dmplug",
+		"[{name: hdr, steps: 5000}]":                     "want 2 to 1000",
+	} {
+		spec, err := Parse("c.yaml", []byte("dataset: {path: photos}\nmethods: [ddiff, dmplug]\ntasks: "+tasks+"\n"), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = spec.Validate(Catalogue{Prior: &p.Description})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", tasks, err, want)
 		}
 	}
 }

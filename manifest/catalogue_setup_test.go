@@ -23,7 +23,7 @@ func testMethod(name string, parameters parameter.List, presets ...string) metho
 	return method.Named{Name: name, Method: declared{info: i}}
 }
 
-// testProgram has tasks, the method ddiff without parameters, and the preset natural.
-func testProgram(tasks ...operator.Definition) Program {
-	return Program{Operators: tasks, Methods: method.Set{testMethod("ddiff", nil, "natural")}}
+// testCatalogue has tasks, the method ddiff without parameters, and the preset natural.
+func testCatalogue(tasks ...operator.Definition) Catalogue {
+	return Catalogue{Operators: tasks, Methods: method.Set{testMethod("ddiff", nil, "natural")}}
 }

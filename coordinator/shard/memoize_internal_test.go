@@ -1,0 +1,34 @@
+package shard
+
+import (
+	"encoding/json"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/prior"
+)
+
+// The noise that a method assumes is that of the item's task, also where items differ only in it.
+func TestResolverFollowsSigma(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &prior.Description{Card: p.Card, Schedule: p.Schedule}
+	resolve := memoize(manifest.Catalogue{}.Resolver("natural", d))
+	for _, sigma := range []float64{0.05, 0.2} {
+		raw, _, err := resolve(manifest.TaskSpec{Name: "hdr", Sigma: new(manifest.Sigma(sigma))}, false, "diffpir", 32, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s method.Settings
+		if err := json.Unmarshal(raw, &s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Number("noise_std"); got != sigma {
+			t.Errorf("sigma %g: noise_std %g", sigma, got)
+		}
+	}
+}
