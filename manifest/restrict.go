@@ -133,13 +133,13 @@ func movedFields[V any](fields map[string]V, moved map[string]string) map[string
 
 // settingsOf returns the solver settings of a part of some methods: those that only the other methods have are left out. Methods that are
 // no part have all settings.
-func (p Catalogue) settingsOf(values Values, methods, part []string) Values {
+func (c Catalogue) settingsOf(values Values, methods, part []string) Values {
 	if slices.ContainsFunc(part, func(m string) bool { return !slices.Contains(methods, m) }) {
 		return values
 	}
 	out := maps.Clone(values)
 	maps.DeleteFunc(out, func(name string, _ Value) bool {
-		has := func(m string) bool { return slices.Contains(p.MethodParameters(m).Names(), name) }
+		has := func(m string) bool { return slices.Contains(c.MethodParameters(m).Names(), name) }
 		return slices.ContainsFunc(methods, has) && !slices.ContainsFunc(part, has)
 	})
 	return out
