@@ -67,7 +67,7 @@ bench-full: test-packages build runtime ## Time all tasks (an hour)
 	@PYTHONPATH=tools $(TORCH) -m ddiff_torch.compare $(BENCH)
 
 .PHONY: bench-host
-bench-host: runtime ## Measure the CPU time of the host at 256×256 pixels: a normal deviate, the rest of a step, a picture beside its steps (2 minutes)
+bench-host: runtime ## Measure the CPU time of the host at 256×256 pixels: a normal deviate, the rest of a step, a picture beside its steps (3 minutes)
 	@go test -vet=off -run '^$$' -bench '^BenchmarkHost' -timeout 20m ./restore/noise ./restore/solver ./cmd/ddiff | awk -f scripts/bench-host.awk
 
 .PHONY: cluster-demo

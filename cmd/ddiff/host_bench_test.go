@@ -1,45 +1,81 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"image"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
-// BenchmarkHostImage measures the CPU time of a further picture of a campaign beside its steps, see `make bench-host`: the network does next to nothing. The
-// time of the process and of the contact sheet, which has 64 pictures, cancels. That of a step with this network is found from runs with more of them.
+// BenchmarkHostImage measures the CPU time of a picture of a campaign beside its steps, see `make bench-host`: the network does next to nothing. That of a step with
+// this network is found from runs with more of them. Short runs alternate, and the median of their times counts: what else the machine computes
+// slows some of them.
 func BenchmarkHostImage(b *testing.B) {
-	const all, some, steps, many = 112, 64, 2, 12
+	const pictures, rounds, steps, many = 64, 7, 2, 12
 	dir := b.TempDir()
-	for i := range all {
-		folder := filepath.Join(dir, "all")
-		writeShifted(b, i, filepath.Join(folder, fmt.Sprint(i, ".png")))
-		if i < some {
-			writeShifted(b, i, filepath.Join(dir, "some", fmt.Sprint(i, ".png")))
-		}
+	for i := range pictures {
+		writeShifted(b, i, filepath.Join(dir, "pictures", fmt.Sprint(i, ".png")))
 	}
 	prior := filepath.Join(dir, "tiny.onnx")
 	writePrior(b, prior, 3, card(3))
-	run := func(folder string, steps int) float64 {
-		cmd := command(b, "run", filepath.Join(dir, folder), "--size", "256", "--task", "super_resolution", "--steps", fmt.Sprint(steps),
-			"--device", "cpu", "--prior", prior, "--out", filepath.Join(b.TempDir(), "out"), "--quiet")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("%v\n%s", err, out)
-		}
-		return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds() * 1000
-	}
-	run("some", steps) // fills the caches
-	sum := 0.0
+	var image float64
 	for b.Loop() {
-		whole := run("all", steps)
-		step := (run("all", many) - whole) / (all * (many - steps))
-		sum += (whole-run("some", steps))/(all-some) - steps*step
+		var times [many + 1][]float64
+		for range rounds {
+			for _, n := range []int{steps, many} {
+				out := filepath.Join(b.TempDir(), "out")
+				times[n] = append(times[n], perPicture(b, out, command(b, "run", filepath.Join(dir, "pictures"), "--size", "256", "--task", "super_resolution",
+					"--steps", fmt.Sprint(n), "--device", "cpu", "--prior", prior, "--out", out, "--quiet")))
+				slices.Sort(times[n])
+			}
+		}
+		few, more := times[steps][rounds/2], times[many][rounds/2]
+		image = few - steps*(more-few)/(many-steps)
 	}
-	b.ReportMetric(sum/float64(b.N), "image_ms")
+	b.ReportMetric(image, "image_ms")
+}
+
+// perPicture runs a campaign and returns the CPU time of a further picture in milliseconds: the slope of the line through the process's time at each number of pictures
+// that are finished, so that its start and the report do not count.
+func perPicture(b *testing.B, out string, cmd *exec.Cmd) float64 {
+	b.Helper()
+	must(b, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var last, n, x, y, xx, xy float64
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		select {
+		case err := <-ended:
+			must(b, err)
+			tick.Stop()
+			return (n*xy - x*y) / (n*xx - x*x)
+		case <-tick.C:
+		}
+		results, err := filepath.Glob(filepath.Join(out, "items", "*", "result.json"))
+		must(b, err)
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		done := float64(len(results))
+		if err != nil || done == last { // the process has ended, or has finished no picture since
+			continue
+		}
+		last = done
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):])) // from the second one on, see proc_pid_stat(5): the name may have spaces
+		user, err := strconv.ParseFloat(fields[12], 64)
+		must(b, err)
+		system, err := strconv.ParseFloat(fields[13], 64)
+		must(b, err)
+		const tickMilliseconds = 10
+		spent := (user + system) * tickMilliseconds
+		n, x, y, xx, xy = n+1, x+done, y+spent, xx+done*done, xy+done*spent
+	}
 }
 
 // writeShifted writes a picture of 256×256 pixels: picture i has a photograph that is shifted cyclically, so that no two are equal.
