@@ -71,19 +71,23 @@ def signed(ahead: float, half: float) -> str:
     return f"{ahead:+.2f} ± {half:.2f}".replace("-", "−")
 
 
+# What a variant of tools/ladder.py changes; the rungs above the first of them change the one before.
+VARIED = {"constant step size": "paper's step"} | dict.fromkeys(("half the dual variable", "noise", "noise in the null space"), "mirrored images")
+
+
 def ladder(rows: list[Row]) -> list[str]:
-    """The lines of the table of docs/data/ladder.csv: each rung with the mean PSNR of its tasks, that over all, and its difference to the rung above, paired
-    by photograph."""
-    tasks = list(dict.fromkeys(r["task"] for r in rows))
-    lines, above = [f"| | evaluations | {' | '.join(tasks)} | all | difference |", "|---" * (len(tasks) + 4) + "|"], None
-    for rung in dict.fromkeys(r["rung"] for r in rows):
-        of = [r for r in rows if r["rung"] == rung]
-        means = [np.mean([float(r["psnr"]) for r in of if r["task"] == task]) for task in tasks]
-        images = {image: np.mean([float(r["psnr"]) for r in of if r["image"] == image]) for image in sorted({r["image"] for r in of})}
-        difference = signed(*campaigns.mean([psnr - above[image] for image, psnr in images.items()])) if above else ""
-        evaluations = np.mean([float(r["evaluations"]) for r in of])
-        lines.append(f"| {rung} | {evaluations:.0f} | {' | '.join(f'{m:.2f}' for m in (*means, np.mean(means)))} | {difference} |")
-        above = images
+    """The lines of the table of docs/data/ladder.csv: by prior and noise the mean PSNR of the paper's step over the tasks, and the difference of each rung to the
+    one above, of each variant to what it varies, paired by photograph."""
+    rungs = [name for name in rows[0] if name not in ("prior", "sigma", "task", "image")]
+    columns = {key: [r for r in rows if (r["prior"], r["sigma"]) == key] for key in dict.fromkeys((r["prior"], r["sigma"]) for r in rows)}
+    lines = [f"| | {' | '.join(f'{prior}, {sigma}' for prior, sigma in columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for rung, above in zip(rungs, ("", *rungs)):
+        cells = []
+        for of in columns.values():
+            means = [np.mean([float(r[rung]) - (float(r[VARIED.get(rung, above)]) if above else 0) for r in of if r["image"] == image])
+                     for image in sorted({r["image"] for r in of})]
+            cells.append(signed(*campaigns.mean(means)) if above else f"{np.mean(means):.2f}")
+        lines.append(f"| {rung} | {' | '.join(cells)} |")
     return lines
 
 
@@ -109,15 +113,21 @@ def many(rows: list[Row]) -> list[str]:
     return lines
 
 
+# The cells of docs/data/quality-64.csv with the problems of tools/ladder.py at sigma 0.05, by task. It has none of super_resolution_area.
+OF_LADDER = {"super_resolution": "factor=4", "gaussian_deblur": "std=3", "inpaint_random": "drop=0.7", "inpaint_box": "size=128"}
+
+
 def of_the_paper(every: dict[tuple[str, str, str], dict[str, dict[str, float]]]) -> tuple[str, ...]:
-    """By how much the paper's step is behind natural of ddiff in docs/data/ladder.csv, in how many tasks, and in how many it is behind and ahead of DiffPIR,
-    whose PSNR of these problems is among that of every cell."""
-    rows, versus_diffpir = stored("ladder.csv"), []
-    for task, params in {"super_resolution": "factor=4", "inpaint_random": "drop=0.7", "gaussian_deblur": "std=3", "demosaic": ""}.items():
-        step = {r["image"]: float(r["psnr"]) for r in rows if r["rung"] == "paper's step" and r["task"] == task}
-        versus_diffpir.append(versus({"step": step} | found_in(every, task, params, "0.05"), "step", "diffpir"))
-    first, natural = (np.mean([float(r["psnr"]) for r in rows if r["rung"] == rung]) for rung in ("paper's step", "mirrored images"))
-    return f"{natural - first:.2f}", *(WORDS[n] for n in (len(versus_diffpir), len(beyond(versus_diffpir, -1)), len(beyond(versus_diffpir, 1))))
+    """By how much the paper's step is behind natural of ddiff in docs/data/ladder.csv, in how many tasks, and in how many of how many it is behind and ahead of
+    DiffPIR, whose PSNR of these problems is among that of every cell."""
+    rows, versus_diffpir = [r for r in stored("ladder.csv") if (r["prior"], r["sigma"]) == ("bundled", "0.05")], []
+    tasks = list(dict.fromkeys(r["task"] for r in rows))
+    for task in tasks:
+        if task != "super_resolution_area":
+            step = {r["image"]: float(r["paper's step"]) for r in rows if r["task"] == task}
+            versus_diffpir.append(versus({"step": step} | found_in(every, task, OF_LADDER.get(task, ""), "0.05"), "step", "diffpir"))
+    first, natural = (np.mean([float(r[rung]) for r in rows]) for rung in ("paper's step", "mirrored images"))
+    return f"{natural - first:.2f}", *(WORDS[n] for n in (len(tasks), len(beyond(versus_diffpir, -1)), len(versus_diffpir), len(beyond(versus_diffpir, 1))))
 
 
 def sharpness() -> list[str]:
@@ -146,7 +156,7 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
     every = psnr(stored("quality-64.csv"))
     best = {m: [versus(of, m, max((o for o in of if o != m), key=lambda o: np.mean(list(of[o].values())))) for of in every.values()] for m in ("ddiff", "dpir")}
     to_mean = [versus(of, "ddiff", "diffpir_mean") for of in every.values() if "diffpir_mean" in of]
-    fifty = {m: [versus(of, "ddiff", m) for of in psnr(stored("quality-many.csv")).values()] for m in ("dpir", "diffpir_late")}
+    fifty = {m: [versus(of, "ddiff", m) for of in psnr(stored("quality-many.csv")).values()] for m in ("dpir", "diffpir_late", "diffpir_mean")}
     axes = [f"{np.mean([float(r[a]) for r in stored('quality-ascent.csv') if r['method'] == m]):.{digits}f}"
             for a, digits in (("psnr", 2), ("ssim", 3), ("haarpsi", 3), ("gradient_energy", 2), ("evaluations", 1)) for m in ("ddiff", "dpir")]
     intervals = [f"{extreme(float(r[share]) for r in stored('pnpdm-coverage.csv')):.2f}" for share in ("in_90", "in_50") for extreme in (min, max)]
@@ -158,9 +168,9 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
         (r"`ddiff` is ahead of `dpir` beyond its interval in (\d+) cells, by (\S+) to (\S+) dB, and behind beyond it in (none|\d+)",
          (len(ahead := beyond(both, 1)), f"{min(ahead):.2f}", f"{max(ahead):.2f}", len(beyond(both, -1)) or "none")),
         (r"with Holm's correction over the 24 cells (\d+) of these remains", (sum(corrected(both, photographs)),)),
-        (r"of \[`dpir`\]\(docs/methods/dpir.md\), without dual variable, in (\w+) of (\w+) tasks, and behind in (\w+), `colorize`. It is ahead of DiffPIR with as many evaluations in (\w+)\.",
-         (WORDS[len(beyond(fifty["dpir"], 1))], WORDS[len(fifty["dpir"])], WORDS[len(beyond(fifty["dpir"], -1))], WORDS[len(beyond(fifty["diffpir_late"], 1))])),
-        (r"with this prior (\S+) dB behind `ddiff` in \[(\w+) tasks\].*, and beyond its interval behind DiffPIR in (\w+) of them, ahead in (\w+);", of_the_paper(every)),
+        (r"of \[`dpir`\]\(docs/methods/dpir.md\), without dual variable, in (\w+) of (\w+) tasks, and behind in (\w+), `colorize`. It is ahead of DiffPIR with as many evaluations in (\w+), and of the mean of five such runs in (\w+)\.",
+         (WORDS[len(beyond(fifty["dpir"], 1))], WORDS[len(fifty["dpir"])], WORDS[len(beyond(fifty["dpir"], -1))], *(WORDS[len(beyond(fifty[m], 1))] for m in ("diffpir_late", "diffpir_mean")))),
+        (r"with this prior (\S+) dB behind `ddiff` in \[(\w+) tasks\].*, and beyond its interval behind DiffPIR in (\w+) of (\w+), ahead in (\w+);", of_the_paper(every)),
         (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=8     of all seven",
          (len(every), tied(best["ddiff"]), tied(best["dpir"]), f"{-min(float(r['ahead']) for r in best['ddiff']):.2f}")),
         (r"ahead of that mean beyond its interval in (\d+) of (\d+) cells, .* behind beyond it in (\w+)\.",

@@ -18,8 +18,8 @@ all cells that ddiff made better than their measurement, of those with a picture
 worst_behind_db is that of ddiff. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. --data writes the
 scores of each photograph. The photographs are eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
 showed a loss, other settings were looked for on other photographs, and two numbers of steps were raised (docs/tuning.md). --set last has twelve that led to no choice, and
-were run again after each change; --set once has eight that were run once, on 2026-11-27. --set many has fifty (to .cache/many-photographs) that were run once, on
-2026-11-29, on nine tasks at one noise (many.yaml): ddiff, dpir, and DiffPIR with the late start (many-late.yaml).
+were run again after each change; --set once has eight that were run once, on 2026-11-27. --set many has fifty (to .cache/many-photographs) on which nothing
+was tried, nine tasks at one noise (many.yaml): ddiff, dpir, and DiffPIR with the late start (many-late.yaml).
 """
 
 from __future__ import annotations
