@@ -44,10 +44,10 @@ VARIANTS = {
 }
 
 
-def measure(rung: str, out: Path, program: Path, shared: list[str]) -> dict[tuple[str, str], str]:
+def measure(rung: str, out: Path, program: Path, shared: list[str], flags: list[str]) -> dict[tuple[str, str], str]:
     """The PSNR of a rung or variant by task and photograph."""
     folder = out / rung.replace(" ", "-").replace("'", "")
-    if not campaigns.run(program, *shared, *(RUNGS | VARIANTS)[rung], "--out", str(folder)):
+    if not campaigns.run(program, *shared, *(RUNGS | VARIANTS)[rung], "--out", str(folder), *flags):
         raise ValueError(f"{rung}: items failed, see {folder}/results.csv")
     return {(r["task"], r["image"]): f"{float(r['psnr']):.3f}" for r in campaigns.table((folder / "results.csv").read_text())}
 
@@ -68,8 +68,8 @@ def main(argv: list[str]) -> None:
     rows = []
     for prior in options.prior.split(","):
         for sigma in options.sigma.split(","):
-            shared = [str(photographs), "--task", ",".join(TASKS), "--size", "64", "--fit", "resize", "--sigma", sigma, "--prior", prior, "--seed", "1", *flags]
-            of = {rung: measure(rung, options.out / f"{prior}-{sigma}", options.program, shared) for rung in (*RUNGS, *VARIANTS)}
+            shared = [str(photographs), "--task", ",".join(TASKS), "--size", "64", "--fit", "resize", "--sigma", sigma, "--prior", prior, "--seed", "1"]
+            of = {rung: measure(rung, options.out / f"{prior}-{sigma}", options.program, shared, flags) for rung in (*RUNGS, *VARIANTS)}
             rows += [{"prior": prior, "sigma": sigma, "task": task, "image": image} | {rung: psnr[task, image] for rung, psnr in of.items()}
                      for task, image in of["paper's step"]]  # fmt: skip
     if options.data:
