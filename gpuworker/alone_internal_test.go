@@ -190,8 +190,17 @@ func TestAdmission(t *testing.T) {
 	// The worker holds another item until the test settles it.
 	held := &task{assigned: newAssigned(Assignment{}, 1, nil, 0), ctx: t.Context(), lease: plain[0]}
 	w.leases.add([]*task{held})
-	go w.end(held)
-	one = admit("suspect beside a held item", "", "item0", false, one[0])
+	work.calls = nil
+	waited := make(chan bool, 1)
+	go func(leases []*queue.Lease) {
+		start, alone := w.admit(t.Context(), campaign, leases)
+		waited <- len(start) == 0 && !alone
+	}(one[:1])
+	one = leaseAgain(t, q, 1) // released while the other item is held
+	w.end(held)
+	if !<-waited || ids(one) != "item0" {
+		t.Errorf("suspect beside a held item: released %q, or started", ids(one))
+	}
 	if got := strings.Join(work.calls, "; "); got != "first a" || w.leases.count() != 0 {
 		t.Errorf("calls %q, %d held items", got, w.leases.count())
 	}
