@@ -40,7 +40,9 @@ func (c *checker) restorations() error {
 	found := len(c.problems)
 	c.ranges()
 	c.inRange = len(c.problems) == found
-	if found = len(c.problems); c.names() == found {
+	found = len(c.problems)
+	c.names()
+	if len(c.problems) == found {
 		c.settings()
 	}
 	c.prior()
@@ -137,8 +139,8 @@ func checkNotify(address string) error {
 	return nil
 }
 
-// names checks what a campaign names, and its settings one by one. It returns the number of all problems.
-func (c *checker) names() int {
+// names checks what a campaign names, and its settings one by one.
+func (c *checker) names() {
 	s := c.spec
 	c.tasks()
 	seen := map[string]bool{}
@@ -163,7 +165,6 @@ func (c *checker) names() int {
 	if !c.Methods.HasPreset(s.Preset) {
 		c.add("preset", Unknown("preset", s.Preset, c.Methods.Presets()))
 	}
-	return len(c.problems)
 }
 
 // settings checks the settings of each task together.

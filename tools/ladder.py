@@ -18,7 +18,8 @@ import campaigns
 import published
 import quality
 
-TASKS = ("super_resolution", "super_resolution_area", "gaussian_deblur", "motion_deblur", "nonlinear_deblur", "inpaint_random", "inpaint_box", "demosaic", "colorize", "denoise")
+TASKS = ("super_resolution", "super_resolution_area", "gaussian_deblur", "motion_deblur", "nonlinear_deblur", "inpaint_random", "inpaint_box", "demosaic",
+         "colorize", "denoise")
 PAPER = ["--preset", "gradient"]
 PLAIN = ["--set", "mirror=none"]
 ROUGH = [*PLAIN, "--set", "start=rough"]

@@ -26,7 +26,7 @@ func BenchmarkHostImage(b *testing.B) {
 	}
 	prior := filepath.Join(dir, "tiny.onnx")
 	writePrior(b, prior, 3, card(3))
-	var image float64
+	var perImage float64
 	for b.Loop() {
 		var times [many + 1][]float64
 		for range rounds {
@@ -38,9 +38,9 @@ func BenchmarkHostImage(b *testing.B) {
 			}
 		}
 		few, more := times[steps][rounds/2], times[many][rounds/2]
-		image = few - steps*(more-few)/(many-steps)
+		perImage = few - steps*(more-few)/(many-steps)
 	}
-	b.ReportMetric(image, "image_ms")
+	b.ReportMetric(perImage, "image_ms")
 }
 
 // perPicture runs a campaign and returns the CPU time of a further picture in milliseconds: the slope of the line through the process's time at each number of pictures
