@@ -126,11 +126,11 @@ func TestPublishedLines(t *testing.T) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
 	for _, want := range []string{
-		"task method n PSNR PSNR theirs difference SSIM SSIM theirs difference residual residual theirs difference LPIPS theirs",
-		"hdr ddiff 2 27.00 ±12.71 27.500 ±0.4 -0.50 0.800 ±0.000 - - 0.0020 ±0.0000 0.0040 -0.0020 -",
-		"hdr toy 2 27.00 ±12.71 - - 0.800 ±0.000 - - 0.0020 ±0.0000 - - -",
-		"hdr DAPS | x - - 28.10 - - - - - 0.005 - -",
-		"phase_retrieval ddiff 2 21.00 ±0.00* 30 -9.00* 0.500 ±0.000* - - 0.0000 ±0.0000* - - -",
+		"task method n PSNR PSNR theirs difference residual residual theirs difference",
+		"hdr ddiff 2 27.00 ±12.71 27.500 ±0.4 -0.50 0.0020 ±0.0000 0.0040 -0.0020",
+		"hdr toy 2 27.00 ±12.71 - - 0.0020 ±0.0000 - -",
+		"hdr DAPS | x - - 28.10 - - 0.005 -",
+		"phase_retrieval ddiff 2 21.00 ±0.00* 30 -9.00* 0.0000 ±0.0000* - -",
 		"phase_retrieval: best of two.",
 		"1 further tasks of the publication are not in these results.",
 		"± is half the 95 % interval of the mean. Source: A. Uthor: A paper. Table 1.",

@@ -107,4 +107,4 @@ func TestWriteRefusesInvalidItems(t *testing.T) {
 
 // csvHeader is the header of results.csv. Scripts read it: columns are only appended.
 const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
-	"psnr,ssim,psnr_y,haarpsi,residual,residual_ratio,baseline_psnr,seconds,steps,fit,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings,sigma_estimated,photons"
+	"psnr,ssim,psnr_y,haarpsi,sharpness,residual,residual_ratio,baseline_psnr,seconds,steps,fit,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings,sigma_estimated,photons"

@@ -19,6 +19,7 @@ func Builtin() Set {
 		ssim(),
 		lumaPSNR(),
 		haarPSI(),
+		sharpness(),
 		residual(),
 	}
 }

@@ -53,6 +53,13 @@ func publishedFigures() []publishedFigure {
 	return append(out, publishedFigure{"lpips", "LPIPS", 3, lpips})
 }
 
+// figures are those that the publication has.
+func (p *Figures) figures() []publishedFigure {
+	return slices.DeleteFunc(publishedFigures(), func(f publishedFigure) bool {
+		return !slices.ContainsFunc(p.rows, func(r row) bool { return r[f.name] != "" })
+	})
+}
+
 // lpips is the row's score with a network, if the results have scores with one network alone: publications rarely name theirs.
 func lpips(r *aggregate.Row) statistic.Estimate {
 	if names := lpipsNames(r); len(names) == 1 {

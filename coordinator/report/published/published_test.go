@@ -23,7 +23,7 @@ func TestPublishedFilesOfThePaper(t *testing.T) {
 		}
 		tasks := 0
 		for _, r := range p.rows {
-			for _, f := range publishedFigures() {
+			for _, f := range p.figures() {
 				if r[f.name] == "" {
 					t.Errorf("%s: %s of %s has no %s", name, r["task"], r["method"], f.name)
 				}
@@ -38,8 +38,8 @@ func TestPublishedFilesOfThePaper(t *testing.T) {
 				}
 			}
 		}
-		if len(p.rows) != rows || tasks != 8 || !strings.Contains(p.Source, "CVPR 2026") {
-			t.Errorf("%s: %d rows, %d of DDiff, source %q", name, len(p.rows), tasks, p.Source)
+		if len(p.figures()) != 4 || len(p.rows) != rows || tasks != 8 || !strings.Contains(p.Source, "CVPR 2026") {
+			t.Errorf("%s: %d kinds of figures, %d rows, %d of DDiff, source %q", name, len(p.figures()), len(p.rows), tasks, p.Source)
 		}
 	}
 }

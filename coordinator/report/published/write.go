@@ -29,8 +29,9 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 		t.Head, t.Labels = append(t.Head, "cell"), 3
 	}
 	t.Head = append(t.Head, "n")
-	shown := make([]bool, len(publishedFigures()))
-	for k, f := range publishedFigures() {
+	figures := p.figures()
+	shown := make([]bool, len(figures))
+	for k, f := range figures {
 		for i := range pairs {
 			shown[k] = shown[k] || pairs[i].ours != nil && f.of(pairs[i].ours).N > 0
 		}
@@ -48,7 +49,7 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 		if i > 0 && pairs[i-1].task != pair.task {
 			t.Rules = append(t.Rules, i)
 		}
-		t.Lines = append(t.Lines, table.Cells(pair.line(s, variants, varies, shown, missing)))
+		t.Lines = append(t.Lines, table.Cells(pair.line(s, variants, varies, figures, shown, missing)))
 		if pair.ours != nil && pair.theirs["remark"] != "" {
 			if note := pair.task + ": " + pair.theirs["remark"] + "."; !slices.Contains(t.Notes, note) {
 				t.Notes = append(t.Notes, note)
@@ -68,7 +69,9 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // line renders one pair.
-func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]string, varies bool, shown []bool, missing string) []string {
+func (pair publishedPair) line(
+	s aggregate.Summary, variants map[sweep.Cell]string, varies bool, figures []publishedFigure, shown []bool, missing string,
+) []string {
 	method, cell, n, star := pair.theirs["method"], missing, missing, ""
 	if pair.ours != nil {
 		method, n = pair.ours.Method, strconv.Itoa(pair.ours.Images)
@@ -82,7 +85,7 @@ func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]stri
 		line = append(line, cell)
 	}
 	line = append(line, n)
-	for k, f := range publishedFigures() {
+	for k, f := range figures {
 		ours, theirs, difference := missing, cmp.Or(pair.theirs[f.name], missing), missing
 		e, d := f.compared(pair.ours, pair.theirs)
 		if e.N > 0 {

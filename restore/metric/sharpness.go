@@ -1,0 +1,45 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/raster"
+)
+
+// Version 1: 10 log10((e(restored) + 1e-8)/(e(truth) + 1e-8)) in dB, where e is the gradient energy: the mean over the samples of all channels of the squared
+// differences to the right and the lower neighbour, on images clipped to [-1, 1] and mapped to [0, 1].
+func sharpness() Metric {
+	return Metric{Name: "sharpness", Version: "1", Title: "sharpness", Unit: "dB", Decimals: 2, Better: CloserToZero, Main: true, Compare: compareSharpness}
+}
+
+// compareSharpness returns the gradient energy of a restored image over that of the truth, in dB: negative for a smoother image, positive for one with more
+// detail or noise. Errors are [ErrShape] and [raster.ErrNotFinite].
+func compareSharpness(truth, restored *raster.Image) (float64, error) {
+	if err := checkPair(truth, restored); err != nil {
+		return 0, fmt.Errorf("sharpness: %w", err)
+	}
+	return 10 * math.Log10((gradientEnergy(restored)+1e-8)/(gradientEnergy(truth)+1e-8)), nil
+}
+
+// gradientEnergy returns the mean squared difference of neighbouring samples, in both directions together.
+func gradientEnergy(img *raster.Image) float64 {
+	sum := 0.0
+	above, here := make([]float32, img.Width), make([]float32, img.Width)
+	for at := 0; at < len(img.Pix); at += img.Width {
+		for i, v := range img.Pix[at:][:img.Width] {
+			here[i] = clip(v)
+		}
+		if at%(img.Width*img.Height) == 0 {
+			copy(above, here) // above the first row of a channel is nothing
+		}
+		left := here[0]
+		for i, v := range here {
+			down, right := float64(v-above[i]), float64(v-left)
+			sum += down*down + right*right
+			left = v
+		}
+		above, here = here, above
+	}
+	return sum / 4 / float64(len(img.Pix))
+}
