@@ -269,7 +269,7 @@ func TestTuneRefuses(t *testing.T) {
 		`image "coffee" matches "c*" of tune and "coffee" of test`:                          {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "coffee", "--tune-images", "c*"},
 		"--folds: excludes a share":                                                         {two, "--task", "hdr", "--set", "gamma0=1,2", "--folds", "2", "--tune", "0.5"},
 		"--tune: 2 is out of range, want a share above 0 and below 1":                       {two, "--task", "hdr", "--set", "gamma0=1,2", "--tune", "2"},
-		`objective "lpips" is none of psnr, ssim, psnr_y, haarpsi, sharpness, min_misfit`:              {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
+		`objective "lpips" is none of psnr, ssim, psnr_y, haarpsi, sharpness, min_misfit`:   {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
 		"select best_psnr: it looks at the truth":                                           {two, "--task", "hdr", "--set", "gamma0=1,2", "--select", "best_psnr"},
 	} {
 		wantRefusal(t, tuneImages(t, append(args, "--size", "16", "-o", out, "--dry-run")...), 2, want)
