@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -93,7 +94,7 @@ func TestCollectPriors(t *testing.T) {
 	// The same holds for its operator files, also if the campaign was submitted with their digests.
 	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
 	filed := tc.spec("with-operators")
-	filed.Tasks = []manifest.TaskSpec{{Name: "a", Operator: "/a.onnx"}, {Name: "b", Operator: "/b.onnx"}}
+	filed.Tasks = []item.Task{{Name: "a", Operator: "/a.onnx"}, {Name: "b", Operator: "/b.onnx"}}
 	a, b := manifest.OperatorFile{Path: "/a.onnx", SHA256: "2"}, manifest.OperatorFile{Path: "/b.onnx", SHA256: "3"}
 	for range 2 {
 		for _, known := range [][]manifest.OperatorFile{nil, {a}, {a, b}, {b, a, {Path: "/c.onnx", Key: contested}}} {

@@ -14,6 +14,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -37,7 +38,7 @@ func operatorRunner(t *testing.T, log *strings.Builder, paths []string, records 
 	r := decidingRunner(t, &now, log)
 	r.rec.Spec.Tasks, r.rec.Operators = nil, records
 	for i, path := range paths {
-		r.rec.Spec.Tasks = append(r.rec.Spec.Tasks, manifest.TaskSpec{Name: fmt.Sprint("blur", i), Operator: path})
+		r.rec.Spec.Tasks = append(r.rec.Spec.Tasks, item.Task{Name: fmt.Sprint("blur", i), Operator: path})
 	}
 	r.rec.ID = r.rec.Spec.ID()
 	r.id = r.rec.ID

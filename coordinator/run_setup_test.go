@@ -41,7 +41,7 @@ func newLocalCampaign(t *testing.T, dir string, tasks ...string) *localCampaign 
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Dataset.Size, spec.Steps = "test", dir, 32, 10
 	for _, task := range tasks {
-		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
+		spec.Tasks = append(spec.Tasks, item.Task{Name: task})
 	}
 	must(t, spec.Validate(manifest.Catalogue{}))
 	return &localCampaign{t: t, spec: spec, store: newStore(t)}

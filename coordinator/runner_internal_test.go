@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -41,7 +42,7 @@ func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner 
 	}.withDefaults()
 	s := &Service{cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1)}
 	spec := manifest.Default()
-	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []manifest.TaskSpec{{Name: "hdr"}}
+	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []item.Task{{Name: "hdr"}}
 	r := newRunner(s, board.NewRecord(spec, board.Order{}, *now))
 	r.rec, r.outcomes.ledger, r.results, r.windows = board.NewRecord(spec, board.Order{}, *now), ledger.New(), results{store: store, log: r.log, now: cfg.Now}, newWindows(store, r.id)
 	must(t, r.openParts(t.Context()))

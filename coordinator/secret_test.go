@@ -9,6 +9,7 @@ import (
 	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // garbage are sources whose files at addresses are no networks.
@@ -24,7 +25,7 @@ func TestSignedNetworks(t *testing.T) {
 	const address = "https://host/net.onnx?X-Amz-Signature=Zq7Secret"
 	for name, change := range map[string]func(s *manifest.Spec){
 		"prior":    func(s *manifest.Spec) { s.Prior = address },
-		"operator": func(s *manifest.Spec) { s.Tasks = []manifest.TaskSpec{{Name: "net", Operator: address}} },
+		"operator": func(s *manifest.Spec) { s.Tasks = []item.Task{{Name: "net", Operator: address}} },
 	} {
 		spec := tc.spec(name)
 		change(spec)

@@ -145,7 +145,7 @@ func (tc *testCluster) write(name string, data []byte) error {
 func (tc *testCluster) spec(name string) *manifest.Spec {
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Dataset.Size, spec.Steps = name, tc.dir, 32, 10
-	spec.Tasks = []manifest.TaskSpec{{Name: "super_resolution"}, {Name: "hdr"}}
+	spec.Tasks = []item.Task{{Name: "super_resolution"}, {Name: "hdr"}}
 	must(tc.t, spec.Validate(manifest.Catalogue{}))
 	return spec
 }

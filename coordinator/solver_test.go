@@ -11,6 +11,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/parameter"
 )
 
 // The coordinator checks the solver parameters of a record against the methods and the prior's schedule: a client may be
@@ -21,9 +22,9 @@ func TestSolverParametersRejected(t *testing.T) {
 	tc.lead()
 	n := 0
 	for want, change := range map[string]func(s *manifest.Spec){
-		"solver.t0: 1001 is outside integers in [0, 1000] or none": func(s *manifest.Spec) { s.Solver = manifest.Values{"t0": {Number: 1001}} },
-		`solver.zeta: unknown parameter of ddiff "zeta"`:           func(s *manifest.Spec) { s.Solver = manifest.Values{"zeta": {Number: 0.5}} },
-		`tasks[1].solver.a: "1" is a text, want [0, 1e+06]`:        func(s *manifest.Spec) { s.Tasks[1].Solver = manifest.Values{"a": {Word: "1"}} },
+		"solver.t0: 1001 is outside integers in [0, 1000] or none": func(s *manifest.Spec) { s.Solver = parameter.Values{"t0": {Number: 1001}} },
+		`solver.zeta: unknown parameter of ddiff "zeta"`:           func(s *manifest.Spec) { s.Solver = parameter.Values{"zeta": {Number: 0.5}} },
+		`tasks[1].solver.a: "1" is a text, want [0, 1e+06]`:        func(s *manifest.Spec) { s.Tasks[1].Solver = parameter.Values{"a": {Word: "1"}} },
 		"tasks[0].steps: 1001 is out of range, want 2 to 1000":     func(s *manifest.Spec) { s.Tasks[0].Steps = 1001 },
 		`methods[0]: unknown method "ddif"`:                        func(s *manifest.Spec) { s.Methods = []string{"ddif"} },
 	} {
@@ -42,7 +43,7 @@ func TestSubmitRefusesNaN(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("nan")
-	spec.Solver = manifest.Values{"a": {Number: math.NaN()}}
+	spec.Solver = parameter.Values{"a": {Number: math.NaN()}}
 	if c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now()); err == nil {
 		t.Errorf("submitted as %s", c.ID)
 	}

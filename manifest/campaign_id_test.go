@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ddiff/restore/item"
+	"ddiff/restore/parameter"
 )
 
 func TestCampaignIDGolden(t *testing.T) {
@@ -66,7 +69,7 @@ func TestCampaignID(t *testing.T) {
 		"seed":     func(s *Spec) { s.Seed = 0 },
 		"runs":     func(s *Spec) { s.Runs = 1 },
 		"solver":   func(s *Spec) { delete(s.Solver, "t0") },
-		"t0":       func(s *Spec) { s.Solver["t0"] = Value{Number: 1} },
+		"t0":       func(s *Spec) { s.Solver["t0"] = parameter.Value{Number: 1} },
 		"gradient": func(s *Spec) { delete(s.Solver, "gradient") },
 	} {
 		s := base()
@@ -82,7 +85,7 @@ func TestCampaignID(t *testing.T) {
 // The order of names in the JSON form is part of campaign ids.
 func TestValuesJSON(t *testing.T) {
 	t.Parallel()
-	v := Values{
+	v := parameter.Values{
 		"zeta": {Number: 0.3}, "a": {Number: 3.3}, "lambda": {Number: 7}, "gradient": {Word: "norm"}, "b": {}, "t0": {Word: "none"},
 		"gamma0": {Number: 50}, "t_gamma": {Number: 300}, "sigma_rule": {Word: "ddpm"},
 	}
@@ -91,11 +94,11 @@ func TestValuesJSON(t *testing.T) {
 	if err != nil || string(data) != want {
 		t.Errorf("%s, %v; want %s", data, err, want)
 	}
-	var back Values
+	var back parameter.Values
 	if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(back, v) {
 		t.Errorf("read back as %v, %v; want %v", back, err, v)
 	}
-	if data, err := json.Marshal(Values(nil)); err != nil || string(data) != "{}" {
+	if data, err := json.Marshal(parameter.Values(nil)); err != nil || string(data) != "{}" {
 		t.Errorf("nil is %s, %v; want {}", data, err)
 	}
 }
@@ -124,7 +127,7 @@ func TestToken(t *testing.T) {
 func TestCampaignIDOfInvalidSpec(t *testing.T) {
 	t.Parallel()
 	s := Default()
-	s.Name, s.Sigma = "x", Sigma(math.NaN())
+	s.Name, s.Sigma = "x", item.Sigma(math.NaN())
 	if got := s.ID(); got != "x-invalid" {
 		t.Errorf("ID = %s", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -26,7 +27,7 @@ type Catalogue struct {
 }
 
 // WithFiles returns the catalogue of one campaign: Operators has its operator files under the names of its tasks, too. files
-// has the files of the campaign by [TaskSpec.Operator]; outlines are sufficient.
+// has the files of the campaign by [item.Task.Operator]; outlines are sufficient.
 func (c Catalogue) WithFiles(s *Spec, files map[string]*operator.File) Catalogue {
 	if len(files) == 0 {
 		return c
@@ -75,7 +76,7 @@ func (c Catalogue) times() int {
 }
 
 // OperatorParameters returns the parameters of a task's operator; nil if they are unknown.
-func (c Catalogue) OperatorParameters(t TaskSpec) parameter.List {
+func (c Catalogue) OperatorParameters(t item.Task) parameter.List {
 	if file := c.Files[t.Operator]; file != nil {
 		return file.Parameters.Of(c.times())
 	}
@@ -99,22 +100,14 @@ func (c Catalogue) method(name string) (i method.Info, known bool) {
 
 // Resolve returns the settings of a method for a task: those of the preset, replaced by those of the task. The error wraps
 // method.ErrSetting.
-func (c Catalogue) Resolve(preset string, task TaskSpec, name string, schedule prior.Schedule) (method.Settings, error) {
-	var sigma *float64 // unknown before the measurement is read
-	if task.Sigma != nil && *task.Sigma != SigmaAuto {
-		sigma = (*float64)(task.Sigma)
-	}
-	if sigma != nil && task.Photons != nil {
-		sigma = new(operator.Noise{Sigma: *sigma, Photons: *task.Photons}.Level())
-	}
-	return c.Methods.Resolve(method.Request{
-		Method: name, Preset: preset, Task: task.Name, Sigma: sigma, Steps: task.Steps, Values: task.Solver,
-	}, schedule.Steps())
+func (c Catalogue) Resolve(preset string, task item.Task, name string, schedule prior.Schedule) (method.Settings, error) {
+	task.Preset, task.Method = preset, name
+	return c.Methods.Resolve(method.RequestOf(task), schedule.Steps())
 }
 
 // lacks returns why a value of a solver parameter has no effect on a task, with the campaign's settings, by a method of a preset, or "", and
 // whether the value states what holds without it.
-func (c Catalogue) lacks(preset string, task TaskSpec, name, parameter string) (reason string, restated bool) {
+func (c Catalogue) lacks(preset string, task item.Task, name, parameter string) (reason string, restated bool) {
 	settings, err := c.Methods.Resolve(method.Request{Method: name, Preset: preset, Task: task.Name, Values: task.Solver}, math.MaxInt32) // all times and steps
 	if err != nil {
 		return "", false // settle reports it
@@ -131,7 +124,7 @@ func (c Catalogue) lacks(preset string, task TaskSpec, name, parameter string) (
 var largestImage = operator.Shape{Channels: 3, Height: 1 << 14, Width: 1 << 14}
 
 // settle returns an error for a task, with the campaign's settings, that a method of a preset cannot solve with the prior. own: the items have a kernel of their own.
-func (c Catalogue) settle(preset string, task TaskSpec, name string, own bool) error {
+func (c Catalogue) settle(preset string, task item.Task, name string, own bool) error {
 	settings, err := c.Resolve(preset, task, name, c.Prior.Schedule)
 	if err != nil {
 		return err
@@ -155,7 +148,7 @@ func (c Catalogue) settle(preset string, task TaskSpec, name string, own bool) e
 
 // definition returns the definition of a task's operator, or, with own, that of items with a kernel of their own: the parameters of the task
 // must be its parameters.
-func (c Catalogue) definition(task TaskSpec, own bool) (operator.Definition, error) {
+func (c Catalogue) definition(task item.Task, own bool) (operator.Definition, error) {
 	d, err := c.Operators.Definition(task.Name, own)
 	if err != nil {
 		return operator.Definition{Name: task.Name, Own: c.Files[task.Operator]}, nil //nolint:nilerr // the name is checked elsewhere
@@ -171,8 +164,8 @@ func (c Catalogue) definition(task TaskSpec, own bool) (operator.Definition, err
 // Resolver returns Resolve in the form that an [Expander] needs. It also reports the errors of the worker that follow from the
 // settings alone, such as an operator that does not suit the image.
 func (c Catalogue) Resolver(preset string, p *prior.Description) Resolver {
-	return func(task TaskSpec, own bool, name string, width, height int) (json.RawMessage, map[string]float64, error) {
-		settings, err := c.Resolve(preset, task, name, p.Schedule)
+	return func(task item.Task, own bool, width, height int) (json.RawMessage, map[string]float64, error) {
+		settings, err := c.Resolve(preset, task, task.Method, p.Schedule)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -182,7 +175,7 @@ func (c Catalogue) Resolver(preset string, p *prior.Description) Resolver {
 			if err != nil {
 				return nil, nil, err
 			}
-			if err := c.Methods.Serves(name, d, &p.Card); err != nil {
+			if err := c.Methods.Serves(task.Method, d, &p.Card); err != nil {
 				return nil, nil, err
 			}
 			operators = operator.Set{d}

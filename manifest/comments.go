@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+
+	"ddiff/restore/item"
 )
 
 //go:embed spec.go
@@ -25,7 +27,7 @@ var reference = regexp.MustCompile(`\[([A-Z][\w.]*)\]`)
 // Comments returns the comments of the types of a campaign file by type and JSON name, such as "Spec.steps", each as one line.
 func Comments() map[string]string {
 	out := map[string]string{}
-	for _, source := range []string{specSource, splitSource, budgetSource} {
+	for _, source := range []string{specSource, splitSource, budgetSource, item.TaskSource} {
 		file, err := parser.ParseFile(gotoken.NewFileSet(), "", source, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			panic("manifest: its own source: " + err.Error())

@@ -33,7 +33,7 @@ type Stated interface {
 // Resolver returns the complete settings of the solver and the complete parameters of the operator,
 // which enter the identity. ownKernel is [item.Item.OwnKernel]. The task is effective (see [Spec.Effective]) and includes the row's
 // overrides. It returns an error for a task that is impossible at this size or with these parameters.
-type Resolver func(task TaskSpec, ownKernel bool, method string, width, height int) (solver json.RawMessage, params map[string]float64, err error)
+type Resolver func(task item.Task, ownKernel bool, width, height int) (solver json.RawMessage, params map[string]float64, err error)
 
 // Expander expands the rows of one campaign into items.
 type Expander struct {
@@ -64,75 +64,82 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []item.Item, f
 	if rowErr == nil {
 		rowErr = probe.check(row)
 	}
-	for _, p := range places(row, e.spec, first) {
-		if rowErr != nil {
-			failed = append(failed, e.failed(row, p, rowErr))
-		} else if it, err := e.item(row, probe, p); err != nil {
-			failed = append(failed, e.failed(row, p, fmt.Errorf("task %s, method %s: %w", p.task.Name, p.method, err)))
-		} else {
-			items = append(items, it)
+	estimates := probe.Estimates
+	for _, task := range rowTasks(row, e.spec) {
+		auto := *task.Sigma == item.SigmaAuto
+		for _, t := range e.spec.cells(task) {
+			cell := len(items) + len(failed)
+			if rowErr != nil {
+				failed = append(failed, e.failed(row, t, first, cell, rowErr))
+			} else if it, err := e.item(row, probe, t, first+cell, estimates); err != nil {
+				failed = append(failed, e.failed(row, t, first, cell, fmt.Errorf("task %s, method %s: %w", t.Name, t.Method, err)))
+			} else {
+				items = append(items, it)
+			}
+		}
+		if auto && len(estimates) > 0 {
+			estimates = estimates[1:]
 		}
 	}
 	return items, failed
 }
 
-// item returns one item of a valid row.
-func (e *Expander) item(row Row, probe Probe, p place) (item.Item, error) {
-	fromTask := row.Overrides.Mask == "" && row.Overrides.Kernel == "" && p.task.file() != ""
+// item returns the item of a cell of a valid row; the first of the estimates is that of its measurement.
+func (e *Expander) item(row Row, probe Probe, t item.Task, index int, estimates []Estimate) (item.Item, error) {
+	fromTask := row.Overrides.Mask == "" && row.Overrides.Kernel == "" && fileOf(t) != ""
 	if fromTask {
-		row.Overrides.Mask, row.Overrides.Kernel = p.task.Mask, p.task.Kernel
-		probe.MaskSHA256, probe.KernelSHA256 = probe.TaskFiles[p.task.Mask], probe.TaskFiles[p.task.Kernel]
+		row.Overrides.Mask, row.Overrides.Kernel = t.Mask, t.Kernel
+		probe.MaskSHA256, probe.KernelSHA256 = probe.TaskFiles[t.Mask], probe.TaskFiles[t.Kernel]
 		if err := probe.check(row); err != nil {
 			return item.Item{}, err
 		}
 	}
-	declared, known := e.Known.task(p.task.Name)
+	declared, known := e.Known.task(t.Name)
 	if known {
-		if err := row.Overrides.checkInput(p.task.Name, declared, declared.Required); err != nil {
+		if err := row.Overrides.checkInput(t.Name, declared, declared.Required); err != nil {
 			return item.Item{}, err
 		}
 	}
-	if err := e.checkMeasurementRange(row, p.task.Name); err != nil {
+	if err := e.checkMeasurementRange(row, t.Name); err != nil {
 		return item.Item{}, err
 	}
-	estimated := *p.task.Sigma == SigmaAuto
-	if p.task.Photons != nil && known && !declared.Photons() {
-		return item.Item{}, errPhotons(p.task.Name)
+	t.Estimated = *t.Sigma == item.SigmaAuto
+	if t.Photons != nil && known && !declared.Photons() {
+		return item.Item{}, errPhotons(t.Name)
 	}
-	if p.task.Photons != nil && estimated {
+	if t.Photons != nil && t.Estimated {
 		return item.Item{}, errPhotonsAuto
 	}
-	if err := p.estimateSigma(row, probe.Estimates); err != nil {
-		return item.Item{}, err
+	if t.Estimated {
+		sigma, err := estimateOf(row, estimates)
+		if err != nil {
+			return item.Item{}, err
+		}
+		t.Sigma = &sigma
 	}
 	var err error
-	if stated := probe.Stated[p.task.Name]; stated != nil {
-		if p.task.Params, err = stated.Complete(p.task.Params); err != nil {
+	if stated := probe.Stated[t.Name]; stated != nil {
+		if t.Params, err = stated.Complete(t.Params); err != nil {
 			return item.Item{}, err
 		}
 	}
-	if p.task.Choose != nil {
-		p.task.Choose(&p.task)
+	if t.Choose != nil {
+		t.Choose(&t, probe.Width, probe.Height)
 	}
 	own := declared.Given != nil && row.Overrides.Kernel != ""
-	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
+	solver, params, err := e.resolve(t, own, probe.Width, probe.Height)
 	if err != nil {
 		return item.Item{}, err
 	}
-	it := p.item(row, e.spec, e.campaign)
-	it.SigmaEstimated = estimated
-	it.Params = maps.Clone(params)
-	for name, x := range it.Params {
-		it.Params[name] = item.PositiveZero(x)
-	}
-	it.Width, it.Height = probe.Width, probe.Height
+	t.Params, t.Tile, t.Overlap = params, e.Tile, e.Overlap
+	it := e.entry(row, t, index, probe.Width, probe.Height)
 	it.Image = source(row.Image, probe.ImageSHA256)
 	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
 	it.MeasurementRange = e.spec.Dataset.MeasurementRange
-	it.KeepObserved = e.spec.KeepObserved && declared.Input == "mask"
+	it.KeepObserved = t.KeepObserved && declared.Input == "mask"
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
-	if file := p.task.Operator; file != "" {
+	if file := t.Operator; file != "" {
 		own := e.Known.Files[file]
 		if own == nil || len(own.SHA256) != 64 {
 			return it, fmt.Errorf("operator %q has no SHA-256 digest", file)
@@ -140,10 +147,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (item.Item, error) {
 		it.Operator = source(file, own.SHA256)
 	}
 	it.FromTask, it.OwnKernel, it.Solver = fromTask, own, solver
-	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task)
-	if e.Tile > 0 && max(it.Width, it.Height) > e.Tile {
-		it.Tile, it.Overlap = e.Tile, e.Overlap
-	}
+	it.Prior = e.prior
 	err = it.Identify()
 	return it, err
 }
@@ -173,69 +177,29 @@ func source(path, digest string) *item.Source {
 	return &item.Source{Path: path, SHA256: digest}
 }
 
-// place is one cell of a row's grid: task × method × run.
-type place struct {
-	index  int // in the manifest
-	cell   int // in the grid of the row
-	task   TaskSpec
-	method string
-	run    int
-	// estimate is the index of the task in EstimatedTasks, if its noise level is auto.
-	estimate int
-}
-
-// places returns the grid of a row in the order of the manifest.
-func places(row Row, spec *Spec, first int) []place {
-	out := make([]place, 0, ItemsPerRow(row, spec))
-	estimates := 0
-	for _, task := range rowTasks(row, spec) {
-		for _, method := range spec.methodsOf(task) {
-			for run := range task.Runs {
-				t := task
-				t.Params = maps.Clone(task.Params)
-				out = append(out, place{first + len(out), len(out), t, method, run, estimates})
-			}
-		}
-		if *task.Sigma == SigmaAuto {
-			estimates++
+// cells returns the cells of an effective task, with runs innermost.
+func (s *Spec) cells(t item.Task) (out []item.Task) {
+	t.Preset, t.Seed, t.Precision, t.KeepStates, t.KeepObserved = s.Preset, s.Seed, s.PrecisionOf(t.Name), s.KeepStates, s.KeepObserved
+	for _, t.Method = range s.methodsOf(t) {
+		for t.Run = range t.Runs {
+			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// Cell is a restoration of each row that has no settings of its own: an effective task, a method and a run.
-type Cell struct {
-	Task   TaskSpec
-	Method string
-	Run    int
-}
-
-// Cells returns the cells of a campaign, with tasks outermost and runs innermost.
-func (s *Spec) Cells() (out []Cell) {
+// Cells returns the restorations of each row that has no settings of its own, with tasks outermost and runs innermost.
+func (s *Spec) Cells() (out []item.Task) {
 	for _, t := range s.Tasks {
-		t = s.Effective(t)
-		for _, m := range s.methodsOf(t) {
-			for run := range t.Runs {
-				out = append(out, Cell{t, m, run})
-			}
-		}
+		out = append(out, s.cells(s.Effective(t))...)
 	}
 	return out
 }
 
-// item returns the item without the data of the row's files.
-func (p place) item(row Row, spec *Spec, campaign string) item.Item {
-	it := item.Item{
-		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
-		Task: p.task.Name, Params: p.task.Params, Sigma: item.PositiveZero(float64(*p.task.Sigma)),
-		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset, Unclipped: spec.Unclipped, KeepStates: spec.KeepStates, Choice: p.task.Choice,
-	}
-	if p.task.Photons != nil {
-		it.Photons = *p.task.Photons
-	}
-	if *p.task.Sigma == SigmaAuto {
-		it.Sigma, it.SigmaEstimated = 0, true // not known
-	}
+// entry returns the item of a cell without the data of the row's files.
+func (e *Expander) entry(row Row, t item.Task, index, width, height int) item.Item {
+	it := t.Item(width, height)
+	it.Campaign, it.Index, it.Name, it.Fit, it.Unclipped = e.campaign, index, row.Name, e.spec.Dataset.Fit, e.spec.Unclipped
 	if row.Overrides.Seed != nil {
 		it.Seed = *row.Overrides.Seed
 	}
@@ -253,12 +217,12 @@ func RowTasks(row Row, spec *Spec) []string {
 
 // rowTasks returns the effective tasks of a row, with the row's overrides. A row's task selects the
 // campaign's tasks of that name, or adds a task with the campaign's settings, unless it was left out.
-func rowTasks(row Row, spec *Spec) []TaskSpec {
+func rowTasks(row Row, spec *Spec) []item.Task {
 	tasks := slices.Clone(spec.Tasks)
 	if name := row.Overrides.Task; name != "" {
-		tasks = slices.DeleteFunc(tasks, func(t TaskSpec) bool { return t.Name != name })
+		tasks = slices.DeleteFunc(tasks, func(t item.Task) bool { return t.Name != name })
 		if len(tasks) == 0 && !slices.Contains(spec.LeftOut, name) {
-			tasks = []TaskSpec{{Name: name}}
+			tasks = []item.Task{{Name: name}}
 		}
 	}
 	for i, t := range tasks {
@@ -282,14 +246,13 @@ func rowTasks(row Row, spec *Spec) []TaskSpec {
 //
 // The item has a placeholder ID, from the row's name and paths and the campaign, because the digests
 // of unreadable files are unknown. After a repair of the row its items get their real IDs and run.
-func (e *Expander) failed(row Row, p place, reason error) item.Result {
-	it := p.item(row, e.spec, e.campaign)
+func (e *Expander) failed(row Row, t item.Task, first, cell int, reason error) item.Result {
+	it := e.entry(row, t, first+cell, 0, 0)
 	it.Image = source(row.Image, "")
 	it.Measurement = source(row.Measurement, "")
 	it.Mask = source(row.Overrides.Mask, "")
 	it.Kernel = source(row.Overrides.Kernel, "")
-	it.Precision = e.spec.PrecisionOf(it.Task)
-	it.ID = placeholderID(row, it, p.cell)
+	it.ID = placeholderID(row, it, cell)
 	return item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeFailed, Reason: reason.Error()}
 }
 
@@ -323,7 +286,7 @@ func ItemsPerRow(row Row, spec *Spec) int {
 }
 
 // methodsOf returns the methods that solve a task, in the order of the campaign.
-func (s *Spec) methodsOf(t TaskSpec) []string {
+func (s *Spec) methodsOf(t item.Task) []string {
 	if len(t.Methods) == 0 {
 		return s.Methods
 	}

@@ -15,9 +15,9 @@ import (
 func testSpec() *Spec {
 	s := Default()
 	s.Name, s.Dataset.Path = "demo", "/photos"
-	s.Tasks = []TaskSpec{
+	s.Tasks = []item.Task{
 		{Name: "hdr"},
-		{Name: "super_resolution", Params: map[string]float64{"factor": 4}, Sigma: ptr(Sigma(0.02)), Steps: 100},
+		{Name: "super_resolution", Params: map[string]float64{"factor": 4}, Sigma: ptr(item.Sigma(0.02)), Steps: 100},
 	}
 	s.Methods, s.Runs, s.Seed = []string{"ddiff", "hqs"}, 2, 7
 	return s
@@ -28,7 +28,7 @@ func testProbe() Probe {
 }
 
 // testResolve records nothing and depends on all it is given. It refuses factors above 8.
-func testResolve(task TaskSpec, _ bool, method string, width, height int) (json.RawMessage, map[string]float64, error) {
+func testResolve(task item.Task, _ bool, width, height int) (json.RawMessage, map[string]float64, error) {
 	params := map[string]float64{"default": 1}
 	for name, x := range task.Params {
 		params[name] = x
@@ -36,7 +36,7 @@ func testResolve(task TaskSpec, _ bool, method string, width, height int) (json.
 	if !(params["factor"] <= 8) {
 		return nil, nil, fmt.Errorf("factor %v is too large for %dx%d", params["factor"], width, height)
 	}
-	solver, err := json.Marshal(map[string]any{"method": method, "steps": task.Steps, "noise": float64(*task.Sigma)})
+	solver, err := json.Marshal(map[string]any{"method": task.Method, "steps": task.Steps, "noise": float64(*task.Sigma)})
 	return solver, params, err
 }
 
@@ -99,7 +99,7 @@ func TestExpandRunsOfATask(t *testing.T) {
 		_, err := Parse("c.yaml", []byte("dataset: {path: /p}\ntasks: [{name: hdr, runs: "+runs+"}]\n"), "/")
 		checkError(t, "runs: "+runs, err, want)
 	}
-	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
+	spec.Tasks = []item.Task{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
 	if err := spec.Validate(testCatalogue(operator.Definition{Name: "hdr"})); err == nil ||
 		!strings.Contains(err.Error(), `task "hdr" is repeated`) {
 		t.Errorf("equal tasks with other runs: %v", err)
@@ -110,7 +110,7 @@ func TestExpandOverrides(t *testing.T) {
 	t.Parallel()
 	digest := func(c string) string { return strings.Repeat(c, 64) }
 	row := Row{Name: "x", Measurement: "/m/y.npy", Overrides: Overrides{
-		Task: "super_resolution", Sigma: ptr(Sigma(0.0)), Seed: ptr(uint64(0)),
+		Task: "super_resolution", Sigma: ptr(item.Sigma(0.0)), Seed: ptr(uint64(0)),
 		Params: map[string]float64{"factor": 2, "extra": 0}, Mask: "/m/mask.png", Kernel: "/m/k.npy",
 	}}
 	probe := Probe{MeasurementSHA256: digest("1"), MaskSHA256: digest("2"), KernelSHA256: digest("3"), Width: 8, Height: 8}
@@ -244,8 +244,8 @@ func TestExpandNegativeZero(t *testing.T) {
 	minus := -1.0
 	minus *= 0
 	expand := func(zero float64) string {
-		row := Row{Name: "x", Image: "/x.png", Overrides: Overrides{Sigma: ptr(Sigma(zero)), Params: map[string]float64{"p": zero}}}
-		resolve := func(task TaskSpec, _ bool, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
+		row := Row{Name: "x", Image: "/x.png", Overrides: Overrides{Sigma: ptr(item.Sigma(zero)), Params: map[string]float64{"p": zero}}}
+		resolve := func(task item.Task, _ bool, _, _ int) (json.RawMessage, map[string]float64, error) {
 			return json.RawMessage(`{}`), task.Params, nil
 		}
 		items, failed := NewExpander(testSpec(), "prior", resolve).Expand(row, testProbe(), 0)
@@ -265,7 +265,7 @@ func TestExpandDoesNotChangeTheResolversMap(t *testing.T) {
 	minus := -1.0
 	minus *= 0
 	shared := map[string]float64{"p": minus}
-	resolve := func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(item.Task, bool, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), shared, nil
 	}
 	items, _ := NewExpander(testSpec(), "prior", resolve).Expand(Row{Name: "x", Image: "/x.png"}, testProbe(), 0)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"ddiff/internal/regular"
+	"ddiff/restore/item"
 )
 
 // maxListLine is the longest line of a list, in bytes.
@@ -287,7 +288,7 @@ func fieldText(column string, value any) (string, error) {
 			return v.String(), nil
 		}
 	case string:
-		if !numeric || column == "sigma" && v == sigmaWord {
+		if !numeric || column == "sigma" && v == item.SigmaAuto.String() {
 			return v, nil
 		}
 	}

@@ -89,7 +89,7 @@ func (r *rowMaker) set(f Field) (err error) {
 			return err
 		}
 		r.Overrides.Sigma = &sigma
-		return sigma.check()
+		return sigma.Check()
 	case "photons":
 		photons, err := parseNumber(f.Text)
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ddiff/restore/item"
 )
 
 // writeList makes a folder with two images, a measurement and one list.
@@ -50,10 +52,10 @@ func TestListFormatsAgree(t *testing.T) {
 		want := []Row{
 			{Index: 0, Name: "a", Image: in("a.png")},
 			{Index: 1, Name: "first cat", Image: in("a.png"), Measurement: in("y.npy"), Overrides: Overrides{
-				Task: "hdr", Sigma: ptr(Sigma(0.1)), Seed: ptr(uint64(18446744073709551615)),
+				Task: "hdr", Sigma: ptr(item.Sigma(0.1)), Seed: ptr(uint64(18446744073709551615)),
 				Params: map[string]float64{"factor": 4, "std": 0.1}, Mask: in("mask.png"), Kernel: in("k.npy"),
 			}},
-			{Index: 2, Name: "y", Measurement: in("y.npy"), Overrides: Overrides{Sigma: ptr(Sigma(0.0)), Seed: ptr(uint64(0))}},
+			{Index: 2, Name: "y", Measurement: in("y.npy"), Overrides: Overrides{Sigma: ptr(item.Sigma(0.0)), Seed: ptr(uint64(0))}},
 			{Index: 3, Name: "outside", Image: filepath.Join(root, "outside.png")},
 			{Index: 4, Name: "first cat-2", Image: in("a.png")},
 			{Index: 5, Name: "one, two", Image: in("a.png")},

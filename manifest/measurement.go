@@ -87,14 +87,15 @@ func (c *checker) inputs() {
 		return
 	}
 	for i, t := range s.Tasks {
-		if t.file() == "" { // taskFiles checks the others
+		if fileOf(t) == "" { // taskFiles checks the others
 			d, _ := c.task(t.Name)
 			c.add(taskField(i), new(Overrides).checkInput(t.Name, d, d.Required && t.Operator == ""))
 		}
 	}
 }
 
-func (t TaskSpec) file() string { return cmp.Or(t.Mask, t.Kernel) }
+// fileOf is the mask or the kernel of a task.
+func fileOf(t item.Task) string { return cmp.Or(t.Mask, t.Kernel) }
 
 // TaskFiles returns the masks and kernels of the tasks of a row that has none of its own, each once.
 func TaskFiles(row Row, spec *Spec) []string {
@@ -103,7 +104,7 @@ func TaskFiles(row Row, spec *Spec) []string {
 	}
 	var out []string
 	for _, t := range rowTasks(row, spec) {
-		if file := t.file(); file != "" && !slices.Contains(out, file) {
+		if file := fileOf(t); file != "" && !slices.Contains(out, file) {
 			out = append(out, file)
 		}
 	}

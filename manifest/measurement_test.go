@@ -64,7 +64,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 func TestUnusedInputs(t *testing.T) {
 	t.Parallel()
 	spec := testSpec()
-	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hole"}, {Name: "lens", Operator: "/o/lens.onnx"}, {Name: "plain", Operator: "/o/plain.onnx"}}
+	spec.Tasks = []item.Task{{Name: "hdr"}, {Name: "hole"}, {Name: "lens", Operator: "/o/lens.onnx"}, {Name: "plain", Operator: "/o/plain.onnx"}}
 	e := NewExpander(spec, "prior", testResolve)
 	e.Known = testCatalogue(operator.Definition{Name: "hdr"}, operator.Definition{Name: "hole", Input: "mask"}, operator.Definition{Name: "lens", Input: "kernel"}, operator.Definition{Name: "plain"})
 	e.Known.Files = map[string]*operator.File{"/o/lens.onnx": {SHA256: strings.Repeat("12", 32)}, "/o/plain.onnx": {SHA256: strings.Repeat("34", 32)}}

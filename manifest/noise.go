@@ -1,69 +1,24 @@
 package manifest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"ddiff/restore/item"
 )
 
-// Sigma is the noise level of a measurement in a campaign or a row: the standard deviation in units of y, 0..1, or SigmaAuto.
-type Sigma float64
-
-// SigmaAuto is the word auto: the level is estimated from each stored measurement.
-const SigmaAuto Sigma = -math.MaxFloat64
-
-const sigmaWord = "auto"
-
 // ParseSigma reads a finite number or the word auto. It does not check the range.
-func ParseSigma(text string) (Sigma, error) {
-	if strings.TrimSpace(text) == sigmaWord {
-		return SigmaAuto, nil
+func ParseSigma(text string) (item.Sigma, error) {
+	if strings.TrimSpace(text) == item.SigmaAuto.String() {
+		return item.SigmaAuto, nil
 	}
 	x, err := parseNumber(text)
 	if err != nil {
 		return 0, fmt.Errorf("%w, and not auto", err)
 	}
-	return Sigma(x), nil
-}
-
-// String returns the number, or auto.
-func (s Sigma) String() string {
-	if s == SigmaAuto {
-		return sigmaWord
-	}
-	return strconv.FormatFloat(float64(s), 'g', -1, 64)
-}
-
-// MarshalJSON writes the number, or the text "auto".
-func (s Sigma) MarshalJSON() ([]byte, error) {
-	if s == SigmaAuto {
-		return json.Marshal(sigmaWord)
-	}
-	return json.Marshal(float64(s))
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (s *Sigma) UnmarshalJSON(data []byte) error {
-	if string(data) == `"`+sigmaWord+`"` {
-		*s = SigmaAuto
-		return nil
-	}
-	var x float64
-	err := json.Unmarshal(data, &x)
-	*s = Sigma(x)
-	return err
-}
-
-// check accepts the noise levels of a spec and of a list's column.
-func (s Sigma) check() error {
-	if x := float64(s); s != SigmaAuto && !(x >= 0 && x <= 1) {
-		return fmt.Errorf("%v is out of range, want 0 to 1 (in units of y)", x)
-	}
-	return nil
+	return item.Sigma(x), nil
 }
 
 // Estimate is the estimated noise level of a row's measurement in units of y, or the reason why there is none, with its remedy.
@@ -73,30 +28,26 @@ type Estimate struct {
 }
 
 // EstimatedTasks returns the effective tasks of a row with the noise level auto, in the order of [Probe.Estimates].
-func EstimatedTasks(row Row, spec *Spec) []TaskSpec {
-	return slices.DeleteFunc(rowTasks(row, spec), func(t TaskSpec) bool { return *t.Sigma != SigmaAuto })
+func EstimatedTasks(row Row, spec *Spec) []item.Task {
+	return slices.DeleteFunc(rowTasks(row, spec), func(t item.Task) bool { return *t.Sigma != item.SigmaAuto })
 }
 
-// estimateSigma replaces the word auto by the estimate for the row's measurement.
-func (p *place) estimateSigma(row Row, estimates []Estimate) error {
-	if *p.task.Sigma != SigmaAuto {
-		return nil
-	}
+// estimateOf returns the first of the estimates for the measurement of a row.
+func estimateOf(row Row, estimates []Estimate) (item.Sigma, error) {
 	if row.Measurement == "" {
-		return errSimulated
+		return 0, errSimulated
 	}
-	if p.estimate >= len(estimates) {
-		return errors.New("sigma auto: the measurement has no estimate; give sigma as a number")
+	if len(estimates) == 0 {
+		return 0, errors.New("sigma auto: the measurement has no estimate; give sigma as a number")
 	}
-	e := estimates[p.estimate]
-	if e.Err != nil {
-		return fmt.Errorf("sigma auto: %w", e.Err)
+	if err := estimates[0].Err; err != nil {
+		return 0, fmt.Errorf("sigma auto: %w", err)
 	}
-	if err := Sigma(e.Sigma).check(); err != nil {
-		return fmt.Errorf("sigma auto: %w; give sigma as a number", err)
+	sigma := item.Sigma(estimates[0].Sigma)
+	if err := sigma.Check(); err != nil {
+		return 0, fmt.Errorf("sigma auto: %w; give sigma as a number", err)
 	}
-	p.task.Sigma = new(Sigma(e.Sigma))
-	return nil
+	return sigma, nil
 }
 
 // errSimulated is the error of the noise level auto without a stored measurement.
@@ -106,7 +57,7 @@ var errSimulated = errors.New("sigma auto needs a stored measurement; a simulate
 func (c *checker) auto(i int) {
 	s := c.spec
 	t, field := s.Effective(s.Tasks[i]), "sigma"
-	if *t.Sigma != SigmaAuto {
+	if *t.Sigma != item.SigmaAuto {
 		return
 	}
 	if s.Tasks[i].Sigma != nil {
@@ -143,7 +94,7 @@ func (c *checker) photons(field string, x *float64) {
 func (c *checker) photonsOf() {
 	for i, t := range c.spec.Tasks {
 		e := c.spec.Effective(t)
-		if e.Photons != nil && *e.Sigma == SigmaAuto {
+		if e.Photons != nil && *e.Sigma == item.SigmaAuto {
 			c.add(taskField(i), errPhotonsAuto)
 		}
 		if d, known := c.task(t.Name); e.Photons == nil || known && d.Photons() || !known && t.Operator == "" {

@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ddiff/restore/item"
 )
 
 // OperatorFile names an operator file of a campaign.
 type OperatorFile struct {
-	// Path is [TaskSpec.Operator].
+	// Path is [item.Task.Operator].
 	Path string `json:"path"`
 	// Key is the file's key below the cluster's store; empty until the coordinator has copied it there.
 	Key string `json:"key,omitempty"`
@@ -53,14 +55,14 @@ func OperatorName(file string) string {
 }
 
 // operator checks the name of a task with an operator file, which must not be a built-in task and belong to one file, and reports whether it is valid.
-func (c *checker) operator(field string, t TaskSpec) bool {
+func (c *checker) operator(field string, t item.Task) bool {
 	before := len(c.problems)
 	switch {
 	case !operatorName.MatchString(t.Name):
 		c.add(field+".name", fmt.Errorf("%q is not 1 to %d characters of a-z, 0-9, _ and -", clip(t.Name), longestOperatorName))
 	case c.isBuiltIn(t.Name):
 		c.add(field, fmt.Errorf("has an operator file and the name of the built-in task %s; remove operator, or give another name", t.Name))
-	case slices.ContainsFunc(c.spec.Tasks, func(other TaskSpec) bool { return other.Name == t.Name && other.Operator != t.Operator }):
+	case slices.ContainsFunc(c.spec.Tasks, func(other item.Task) bool { return other.Name == t.Name && other.Operator != t.Operator }):
 		c.add(field, fmt.Errorf("the name %s belongs to two operator files; give each its own name", t.Name))
 	}
 	return len(c.problems) == before

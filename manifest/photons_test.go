@@ -65,7 +65,7 @@ func TestPhotonsFields(t *testing.T) {
 // TestPhotonsOfRows: a row of a list replaces the campaign's photons; rows that cannot have them fail, each with one line.
 func TestPhotonsOfRows(t *testing.T) {
 	t.Parallel()
-	resolve := func(task TaskSpec, _ bool, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(task item.Task, _ bool, _, _ int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), task.Params, nil
 	}
 	digest := strings.Repeat("a", 64)
@@ -97,7 +97,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	}
 	for want, row := range map[string]Overrides{
 		"the measurement of task phase is no picture": {Task: "phase", Photons: ptr(7.0)},
-		"has photons and sigma auto":                  {Sigma: ptr(SigmaAuto)},
+		"has photons and sigma auto":                  {Sigma: ptr(item.SigmaAuto)},
 	} {
 		items, failed := expand(Row{Name: "x", Image: "/x.png", Measurement: "/y.png", Overrides: row})
 		if len(items) != 0 || len(failed) == 0 || !strings.Contains(failed[0].Reason, want) || strings.Contains(failed[0].Reason, "\n") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -38,7 +39,7 @@ func TestPrecisionIdentities(t *testing.T) {
 func TestExpandFloat32(t *testing.T) {
 	t.Parallel()
 	spec := testSpec()
-	spec.Tasks = []TaskSpec{{Name: "phase_retrieval"}, {Name: "hdr"}}
+	spec.Tasks = []item.Task{{Name: "phase_retrieval"}, {Name: "hdr"}}
 	spec.Float32 = []string{"phase_retrieval", "jpeg"}
 	named := Row{Name: "z", Image: "/z.png"}
 	named.Overrides.Task = "jpeg"
@@ -94,7 +95,7 @@ func TestKeepFloat32(t *testing.T) {
 	} {
 		spec := &Spec{Precision: c.precision, Float32: c.given}
 		for _, name := range c.tasks {
-			spec.Tasks = append(spec.Tasks, TaskSpec{Name: name})
+			spec.Tasks = append(spec.Tasks, item.Task{Name: name})
 		}
 		kept := spec.KeepFloat32([]string{"phase_retrieval"})
 		if got := strings.Join(spec.Float32, " "); spec.Precision != c.want || got != c.wantList || strings.Join(kept, " ") != c.reports {

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"ddiff/restore/item"
+	"ddiff/restore/parameter"
 )
 
 // RestrictMethods replaces the methods of a campaign. A task with methods of its own keeps those among the new ones; without
@@ -22,7 +25,7 @@ func (s *Spec) RestrictMethods(methods []string, p Catalogue) error {
 			return s.problem(fmt.Sprintf("methods[%d]", i), Unknown("method", m, known))
 		}
 	}
-	var tasks []TaskSpec
+	var tasks []item.Task
 	var listed, left []string // methods in the tasks, names of tasks without a method
 	moved := map[string]string{}
 	for i, t := range s.Tasks {
@@ -67,14 +70,14 @@ func (s *Spec) leaveOut(names []string) {
 }
 
 func (s *Spec) hasTask(name string) bool {
-	return slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.Name == name })
+	return slices.ContainsFunc(s.Tasks, func(t item.Task) bool { return t.Name == name })
 }
 
 // ChooseTasks replaces the tasks of a campaign. Those that it has under the name of a chosen one stay, with their settings; the chosen
 // ones that it has not are added as they are. Rows of a list that name another one of its tasks have no items. By is the flag that errors about the added ones name, such as "--task". The error is a
 // [FieldError] of a name that is chosen twice.
-func (s *Spec) ChooseTasks(chosen []TaskSpec, by string) error {
-	var tasks []TaskSpec
+func (s *Spec) ChooseTasks(chosen []item.Task, by string) error {
+	var tasks []item.Task
 	names, added, moved := map[string]bool{}, []int{}, map[string]string{}
 	for _, c := range chosen {
 		if names[c.Name] {
@@ -133,12 +136,12 @@ func movedFields[V any](fields map[string]V, moved map[string]string) map[string
 
 // settingsOf returns the solver settings of a part of some methods: those that only the other methods have are left out. Methods that are
 // no part have all settings.
-func (c Catalogue) settingsOf(values Values, methods, part []string) Values {
+func (c Catalogue) settingsOf(values parameter.Values, methods, part []string) parameter.Values {
 	if slices.ContainsFunc(part, func(m string) bool { return !slices.Contains(methods, m) }) {
 		return values
 	}
 	out := maps.Clone(values)
-	maps.DeleteFunc(out, func(name string, _ Value) bool {
+	maps.DeleteFunc(out, func(name string, _ parameter.Value) bool {
 		has := func(m string) bool { return slices.Contains(c.MethodParameters(m).Names(), name) }
 		return slices.ContainsFunc(methods, has) && !slices.ContainsFunc(part, has)
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )
@@ -118,9 +119,9 @@ func TestChooseTasks(t *testing.T) {
 		{"tasks: [hdr, {name: inpaint_box, solver: {unknown: 1}}]\n", "inpaint_box", "", nil, `c.yaml:2: tasks[0].solver.unknown: unknown parameter of ddiff "unknown"`},
 	} {
 		s := parsed(t, "dataset: {path: x}\n"+c.text)
-		var chosen []TaskSpec
+		var chosen []item.Task
 		for _, name := range strings.Fields(c.tasks) {
-			chosen = append(chosen, TaskSpec{Name: name})
+			chosen = append(chosen, item.Task{Name: name})
 		}
 		err := s.ChooseTasks(chosen, "--task")
 		if err == nil && c.methods != "" {
@@ -166,7 +167,7 @@ func TestLeftOutTaskIsNoTask(t *testing.T) {
 func TestRowsOfTasksThatAreNotChosen(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, "dataset: {path: x}\ntasks: [hdr, inpaint_box]\nleft_out: [denoise, colorize]\n")
-	must(t, s.ChooseTasks([]TaskSpec{{Name: "hdr"}, {Name: "denoise"}}, "--task"))
+	must(t, s.ChooseTasks([]item.Task{{Name: "hdr"}, {Name: "denoise"}}, "--task"))
 	if want := []string{"colorize", "inpaint_box"}; !slices.Equal(s.LeftOut, want) {
 		t.Errorf("left out %q, want %q", s.LeftOut, want)
 	}

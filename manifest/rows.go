@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ddiff/restore/item"
 )
 
 // imageExtensions holds the extensions of images, in lower case.
@@ -43,7 +45,7 @@ type Overrides struct {
 	// Task restricts the row to this task; the campaign need not have it.
 	Task string
 	// Sigma is the measurement noise, 0..1 or auto.
-	Sigma *Sigma
+	Sigma *item.Sigma
 	// Photons is the number of photons of a white pixel, as in [Spec].
 	Photons *float64
 	Seed    *uint64

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
 
@@ -26,7 +27,7 @@ func TestSigmaAuto(t *testing.T) {
 		t.Fatalf("%s, %v", data, err)
 	}
 	var back Spec
-	if err := json.Unmarshal(data, &back); err != nil || back.Sigma != SigmaAuto || *back.Tasks[1].Sigma != 0.1 || *back.Tasks[2].Sigma != SigmaAuto {
+	if err := json.Unmarshal(data, &back); err != nil || back.Sigma != item.SigmaAuto || *back.Tasks[1].Sigma != 0.1 || *back.Tasks[2].Sigma != item.SigmaAuto {
 		t.Errorf("JSON becomes %v, %v", back.Sigma, err)
 	}
 	if again, err := Parse("c.json", data, "/"); err != nil || again.ID() != s.ID() {
@@ -36,7 +37,7 @@ func TestSigmaAuto(t *testing.T) {
 	if err != nil || len(swept.Tasks) != 2 || swept.Tasks[0].Sigma.String() != "auto" || swept.Tasks[1].Sigma.String() != "0.05" {
 		t.Errorf("a list of levels: %+v, %v", swept, err)
 	}
-	for text, want := range map[string]Sigma{"auto": SigmaAuto, "0.05": 0.05, "1e-3": 0.001, "-1": -1} {
+	for text, want := range map[string]item.Sigma{"auto": item.SigmaAuto, "0.05": 0.05, "1e-3": 0.001, "-1": -1} {
 		if got, err := ParseSigma(text); err != nil || got != want {
 			t.Errorf("%q becomes %v, %v", text, got, err)
 		}
@@ -61,7 +62,7 @@ func TestSigmaAuto(t *testing.T) {
 func TestExpandEstimates(t *testing.T) {
 	t.Parallel()
 	s := autoSpec(t)
-	resolve := func(task TaskSpec, _ bool, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(task item.Task, _ bool, _, _ int) (json.RawMessage, map[string]float64, error) {
 		raw, err := json.Marshal(map[string]float64{"noise": float64(*task.Sigma)})
 		return raw, task.Params, err
 	}
@@ -77,11 +78,11 @@ func TestExpandEstimates(t *testing.T) {
 	}
 	for i, it := range items {
 		want := []float64{0.0213, 0.1, 0.3}[i/2]
-		if it.Sigma != want || it.SigmaEstimated != (want != 0.1) || string(it.Solver) != `{"noise":`+Sigma(want).String()+`}` {
+		if it.Sigma != want || it.SigmaEstimated != (want != 0.1) || string(it.Solver) != `{"noise":`+item.Sigma(want).String()+`}` {
 			t.Errorf("item %d of task %s has sigma %g, %v, %s", i, it.Task, it.Sigma, it.SigmaEstimated, it.Solver)
 		}
 	}
-	given := Row{Name: "x", Measurement: "/x.png", Overrides: Overrides{Sigma: ptr(Sigma(0.0213))}}
+	given := Row{Name: "x", Measurement: "/x.png", Overrides: Overrides{Sigma: ptr(item.Sigma(0.0213))}}
 	same, _ := NewExpander(s, "prior", resolve).Expand(given, probe, 0)
 	if same[0].ID != items[0].ID || same[0].SigmaEstimated {
 		t.Error("the identity tells an estimate from an equal number")

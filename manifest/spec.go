@@ -11,6 +11,7 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
+	"ddiff/restore/parameter"
 )
 
 // MaxSpecSize is the largest campaign file that is read, in bytes.
@@ -76,7 +77,7 @@ type Spec struct {
 	// Dataset is the source of the rows.
 	Dataset Dataset `json:"dataset"`
 	// Tasks are solved for each row. At least one.
-	Tasks []TaskSpec `json:"tasks"`
+	Tasks []item.Task `json:"tasks"`
 	// LeftOut names tasks that [Spec.RestrictMethods] has left out: rows of a list that name one have no items. It must name no task of Tasks.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Methods are the solvers that are compared. Default: ["ddiff"].
@@ -90,7 +91,7 @@ type Spec struct {
 	Steps int `json:"steps"`
 	// Sigma is the standard deviation of the measurement noise in units of y, 0..1, or auto: estimated from each stored
 	// measurement. Default: 0.05.
-	Sigma Sigma `json:"sigma"`
+	Sigma item.Sigma `json:"sigma"`
 	// Photons is the mean photon count of a white pixel, which adds shot noise to that of Sigma; see [checkPhotons] for the
 	// range. Nil, the default: no shot noise.
 	Photons *float64 `json:"photons,omitempty"`
@@ -105,7 +106,7 @@ type Spec struct {
 	// worker. It does not change results.
 	Batch int `json:"batch"`
 	// Solver replaces parameters of the preset for all tasks.
-	Solver Values `json:"solver"`
+	Solver parameter.Values `json:"solver"`
 	// Output is the directory for results, relative to the working directory of the
 	// process. Default: "out".
 	Output string `json:"output"`
@@ -175,39 +176,6 @@ type Dataset struct {
 	Kernel string `json:"kernel,omitempty"`
 }
 
-// TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when something differs from the campaign.
-// A list in place of a value of Params, Sigma, Photons, Steps or Solver stands for one task per value.
-type TaskSpec struct {
-	// Name is a task of the program, such as "super_resolution". With Operator it is the name of the task in results, at most
-	// 40 characters of [a-z0-9_-]; default: that of the file, see [OperatorName].
-	Name string `json:"name"`
-	// Operator is the ONNX file of an operator that is not built in, relative to the campaign file. Empty: Name is built in.
-	Operator string `json:"operator,omitempty"`
-	// Params are the operator's parameters. Missing parameters have the operator's defaults.
-	Params map[string]float64 `json:"params,omitempty"`
-	// Sigma is the measurement noise, as in [Spec]. Nil means the campaign's.
-	Sigma *Sigma `json:"sigma,omitempty"`
-	// Photons is the number of photons of a white pixel, as in [Spec]. Nil means the campaign's.
-	Photons *float64 `json:"photons,omitempty"`
-	// Steps is the number of solver steps, as in [Spec]. Zero means the campaign's.
-	Steps int `json:"steps,omitempty"`
-	// Runs is the number of solutions per measurement, as in [Spec]. Zero means the campaign's.
-	Runs int `json:"runs,omitempty"`
-	// Solver replaces parameters of the preset and of the campaign.
-	Solver Values `json:"solver,omitzero"`
-	// Methods are the methods that solve the task, a part of the campaign's. Empty: all of them.
-	Methods []string `json:"methods,omitempty"`
-	// Mask and Kernel are files, relative to the campaign file, that replace the operator's draws for all rows without a mask or
-	// kernel of their own. Dataset must then have none.
-	Mask   string `json:"mask,omitempty"`
-	Kernel string `json:"kernel,omitempty"`
-	// Choice is [item.Item.Choice] of the task's items. No campaign file has it.
-	Choice string `json:"-"`
-	// Choose sets Steps, Solver and Choice of a row's task when the noise level and the operator's parameters that its files tell are known. Nil:
-	// nothing depends on them.
-	Choose func(*TaskSpec) `json:"-"`
-}
-
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are
 // left to the caller, who should give absolute paths: [Spec.ID] takes them as they are.
 func Default() *Spec {
@@ -226,7 +194,7 @@ func Default() *Spec {
 
 // Effective returns the task with its missing fields filled in from the campaign. Sigma is never nil in the result; Steps
 // is 0 if the preset decides.
-func (s *Spec) Effective(t TaskSpec) TaskSpec {
+func (s *Spec) Effective(t item.Task) item.Task {
 	if t.Sigma == nil {
 		t.Sigma = &s.Sigma
 	}

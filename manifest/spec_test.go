@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ddiff/restore/item"
+	"ddiff/restore/parameter"
 )
 
 const fullSpec = `# a comment
@@ -83,16 +84,16 @@ func TestParseFull(t *testing.T) {
 	want := &Spec{
 		Name:    "Night photos",
 		Dataset: Dataset{Path: "/data/campaigns/photos", Size: 128, Fit: item.FitResize, Limit: 10, Recursive: true},
-		Tasks: []TaskSpec{
+		Tasks: []item.Task{
 			{Name: "gaussian_deblur"},
 			{
 				Name: "super_resolution", Params: map[string]float64{"factor": 4, "support": 16.5},
-				Sigma: ptr(Sigma(0.02)), Steps: 100, Solver: Values{"b": {Number: 0.5}},
+				Sigma: ptr(item.Sigma(0.02)), Steps: 100, Solver: parameter.Values{"b": {Number: 0.5}},
 			},
 		},
 		Methods: []string{"ddiff", "hqs"}, Preset: "ffhq", Prior: "/data/priors/faces.onnx",
 		Steps: 250, Sigma: 0.01, Seed: 18446744073709551615, Runs: 3, Select: SelectMinMisfit, Batch: 4,
-		Solver: Values{
+		Solver: parameter.Values{
 			"gamma0": {Number: 50}, "t_gamma": {Number: 300}, "a": {Number: 3.3}, "b": {Number: 0.1}, "t0": {},
 			"sigma_rule": {Word: "ddpm"}, "gradient": {Word: "norm"},
 		},
@@ -109,7 +110,7 @@ func TestParseDefaults(t *testing.T) {
 	got, err := Parse("dir/my demo.yaml", []byte("dataset: {path: /x}\ntasks: [a]\n"), "/base")
 	must(t, err)
 	want := Default()
-	want.Name, want.Dataset.Path, want.Tasks = "my demo", "/x", []TaskSpec{{Name: "a"}}
+	want.Name, want.Dataset.Path, want.Tasks = "my demo", "/x", []item.Task{{Name: "a"}}
 	want.file, want.lines = got.file, got.lines
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Parse = %+v\nwant    %+v", got, want)
@@ -288,15 +289,15 @@ func TestEffective(t *testing.T) {
 	t.Parallel()
 	s := Default()
 	s.Sigma, s.Steps = 0.1, 50
-	s.Solver = Values{"a": {Number: 1}, "b": {Number: 2}, "t0": {Number: 7}, "gradient": {Word: "norm"}}
-	got := s.Effective(TaskSpec{Name: "x", Solver: Values{"b": {}, "t0": {}, "sigma_rule": {Word: "full"}}})
-	want := TaskSpec{Name: "x", Sigma: ptr(Sigma(0.1)), Steps: 50, Runs: 1, Solver: Values{
+	s.Solver = parameter.Values{"a": {Number: 1}, "b": {Number: 2}, "t0": {Number: 7}, "gradient": {Word: "norm"}}
+	got := s.Effective(item.Task{Name: "x", Solver: parameter.Values{"b": {}, "t0": {}, "sigma_rule": {Word: "full"}}})
+	want := item.Task{Name: "x", Sigma: ptr(item.Sigma(0.1)), Steps: 50, Runs: 1, Solver: parameter.Values{
 		"a": {Number: 1}, "b": {}, "t0": {}, "sigma_rule": {Word: "full"}, "gradient": {Word: "norm"},
 	}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := s.Effective(TaskSpec{Sigma: ptr(Sigma(0.0)), Steps: 9}); *got.Sigma != 0 || got.Steps != 9 {
+	if got := s.Effective(item.Task{Sigma: ptr(item.Sigma(0.0)), Steps: 9}); *got.Sigma != 0 || got.Steps != 9 {
 		t.Errorf("own settings became sigma %v, steps %d", *got.Sigma, got.Steps)
 	}
 }

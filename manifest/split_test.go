@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"ddiff/restore/item"
 )
 
 func TestParseSplit(t *testing.T) {
@@ -77,14 +79,14 @@ func TestMethodsOfATask(t *testing.T) {
 	t.Parallel()
 	s := testSpec()
 	s.Methods = []string{"ddiff", "ddiff_hqs"}
-	s.Tasks = []TaskSpec{{Name: "hdr", Methods: []string{"ddiff_hqs"}}, {Name: "hdr", Methods: []string{"ddiff"}}, {Name: "hdr", Steps: 7}}
+	s.Tasks = []item.Task{{Name: "hdr", Methods: []string{"ddiff_hqs"}}, {Name: "hdr", Methods: []string{"ddiff"}}, {Name: "hdr", Steps: 7}}
 	if n := ItemsPerRow(Row{}, s); n != 4*s.Runs {
 		t.Errorf("%d items per row, want %d", n, 4*s.Runs)
 	}
 	var methods []string
-	for _, p := range places(Row{}, s, 0) {
-		if p.run == 0 {
-			methods = append(methods, p.method)
+	for _, c := range s.Cells() {
+		if c.Run == 0 {
+			methods = append(methods, c.Method)
 		}
 	}
 	if got := strings.Join(methods, " "); got != "ddiff_hqs ddiff ddiff ddiff_hqs" {

@@ -26,7 +26,7 @@ func TestTaskFiles(t *testing.T) {
 	if got := TaskFiles(row, s); !slices.Equal(got, files) {
 		t.Errorf("files %v, want %v", got, files)
 	}
-	e := NewExpander(s, strings.Repeat("ab", 32), func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
+	e := NewExpander(s, strings.Repeat("ab", 32), func(item.Task, bool, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), nil, nil
 	})
 	e.Known = taskFileCatalogue()

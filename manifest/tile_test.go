@@ -68,7 +68,7 @@ func TestTileIdentity(t *testing.T) {
 	t.Parallel()
 	s, err := tiledSpec(t, "tile: auto")
 	must(t, err)
-	resolve := func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(item.Task, bool, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), nil, nil
 	}
 	expand := func(tile, overlap, width, height int) item.Item {

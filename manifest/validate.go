@@ -257,7 +257,7 @@ func (c *checker) tasks() {
 }
 
 // params checks the operator parameters of a task. The row's size can still rule a value out.
-func (c *checker) params(path string, t TaskSpec, parameters parameter.List) {
+func (c *checker) params(path string, t item.Task, parameters parameter.List) {
 	for _, name := range slices.Sorted(maps.Keys(t.Params)) {
 		p, known := parameters.Find(name)
 		switch {
@@ -287,7 +287,7 @@ func (c *checker) steps(field string, steps int, methods []string) {
 
 // solver checks solver parameters against those of the methods: one method at least has the parameter, and each
 // method that has it accepts the value. Unknown methods, which are reported elsewhere, have any.
-func (c *checker) solver(path string, values Values, methods []string) {
+func (c *checker) solver(path string, values parameter.Values, methods []string) {
 	if len(methods) == 0 {
 		return
 	}
@@ -379,14 +379,14 @@ func (c *checker) ranges() {
 			}
 		}
 		if t.Sigma != nil {
-			c.add(path+"sigma", t.Sigma.check())
+			c.add(path+"sigma", t.Sigma.Check())
 		}
 		c.photons(path+"photons", t.Photons)
 		c.leastSteps(path+"steps", t.Steps)
 		c.integer(path+"runs", cmp.Or(t.Runs, 1), 1, 1000)
 	}
 	c.leastSteps("steps", s.Steps)
-	c.add("sigma", s.Sigma.check())
+	c.add("sigma", s.Sigma.Check())
 	c.photons("photons", s.Photons)
 	c.integer("runs", s.Runs, 1, 1000)
 	c.integer("batch", s.Batch, 0, 1024)

@@ -99,17 +99,17 @@ func TestProblems(t *testing.T) {
 func TestValidateWithoutFile(t *testing.T) {
 	t.Parallel()
 	s := Default()
-	s.Name, s.Dataset.Path, s.Tasks = "flags", "/x", []TaskSpec{{Name: "hdr"}}
+	s.Name, s.Dataset.Path, s.Tasks = "flags", "/x", []item.Task{{Name: "hdr"}}
 	if err := s.Validate(fullCatalogue()); err != nil {
 		t.Fatalf("a good spec: %v", err)
 	}
-	s.Steps, s.Solver = 1, Values{"a": {Number: -1}}
+	s.Steps, s.Solver = 1, parameter.Values{"a": {Number: -1}}
 	want := "steps: 1 is out of range, want at least 2, or 0 for the default\nsolver.a: -1 is outside [0, 10]"
 	if err := s.Validate(fullCatalogue()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	s.Steps, s.Solver = 0, nil
-	s.Tasks = []TaskSpec{{Name: "hdr", Steps: 1}, {Name: "super_resolution", Steps: 1}}
+	s.Tasks = []item.Task{{Name: "hdr", Steps: 1}, {Name: "super_resolution", Steps: 1}}
 	want = "tasks[0].steps: 1 is out of range, want at least 2, or 0 for the default\n" +
 		"tasks[1].steps: 1 is out of range, want at least 2, or 0 for the default"
 	if err := s.Validate(fullCatalogue()); err == nil || err.Error() != want {
@@ -143,7 +143,7 @@ func TestValidateLimits(t *testing.T) {
 	for length, want := range map[int]string{700_000: "", 700_001: "dataset.path: has 700001 bytes, at most 700000 are allowed"} {
 		s := testSpec()
 		s.Methods, s.Dataset.Path = nil, strings.Repeat("x", length)
-		s.Tasks = []TaskSpec{{Name: "gaussian_deblur", Params: map[string]float64{"size": 5}}}
+		s.Tasks = []item.Task{{Name: "gaussian_deblur", Params: map[string]float64{"size": 5}}}
 		s.Methods = []string{"ddiff"}
 		checkError(t, want, s.Validate(fullCatalogue()), want)
 	}
@@ -165,7 +165,7 @@ func TestValidateForPrior(t *testing.T) {
 		{9, 0, item.FitResize, "dataset.size: 9 is not a multiple of 32, as the prior requires; use 32"},
 	} {
 		s := Default()
-		s.Name, s.Dataset.Path, s.Tasks = "x", "/x", []TaskSpec{{Name: "hdr"}}
+		s.Name, s.Dataset.Path, s.Tasks = "x", "/x", []item.Task{{Name: "hdr"}}
 		s.Dataset.Size, s.Dataset.Fit, s.Steps = tc.size, tc.fit, tc.steps
 		p, err := prior.Open(prior.Bundled) // its schedule has 1000 times
 		must(t, err)

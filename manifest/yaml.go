@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"ddiff/restore/item"
+	"ddiff/restore/parameter"
 )
 
 // parseYAML returns the root mapping of a file with exactly one document.
@@ -133,7 +134,7 @@ func (d *yamlDecoder) decode(n *yaml.Node, path string, into any) {
 			},
 		})
 		return
-	case *TaskSpec:
+	case *item.Task:
 		d.task(n, path, into)
 		return
 	case *Split:
@@ -142,10 +143,10 @@ func (d *yamlDecoder) decode(n *yaml.Node, path string, into any) {
 	case **item.ValueRange:
 		*into = d.valueRange(n, path)
 		return
-	case *Sigma:
+	case *item.Sigma:
 		d.sigma(n, path, into)
 		return
-	case *Value:
+	case *parameter.Value:
 		d.value(n, path, into)
 		return
 	}
@@ -270,15 +271,15 @@ func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *item.ValueRange {
 	return &item.ValueRange{list[0], list[1]}
 }
 
-func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == sigmaWord {
-		*s = SigmaAuto
+func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *item.Sigma) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == item.SigmaAuto.String() {
+		*s = item.SigmaAuto
 		return
 	}
 	d.scalar(n, path, "a number or auto", s, "!!int", "!!float")
 }
 
-func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
+func (d *yamlDecoder) value(n *yaml.Node, path string, v *parameter.Value) {
 	if n.ShortTag() == "!!str" && n.Value != "" {
 		v.Word = n.Value
 	} else {
@@ -286,7 +287,7 @@ func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
 	}
 }
 
-func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
+func (d *yamlDecoder) task(n *yaml.Node, path string, t *item.Task) {
 	if n.Kind == yaml.ScalarNode {
 		d.decode(n, path, &t.Name)
 		return

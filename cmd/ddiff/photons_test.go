@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/noise"
 	"ddiff/restore/passport"
@@ -125,7 +124,7 @@ func TestRestoreSigmaAuto(t *testing.T) {
 	for _, r := range wantItems(t, out, 2) {
 		name := filepath.Base(r.Item.Name)
 		found[name] = r.Item.Sigma
-		text := manifest.Sigma(r.Item.Sigma).String()
+		text := item.Sigma(r.Item.Sigma).String()
 		if !r.Item.SigmaEstimated {
 			t.Errorf("%s has no mark", name)
 		}
@@ -154,7 +153,7 @@ func TestRestoreSigmaAuto(t *testing.T) {
 	}
 
 	// The estimate is the number that ddiff run finds, and has the identity of this number.
-	e = ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "denoise", "--sigma", manifest.Sigma(found["a.png"]).String(), "--steps", "3", "--threads", "1", "--force", "--json")
+	e = ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "denoise", "--sigma", item.Sigma(found["a.png"]).String(), "--steps", "3", "--threads", "1", "--force", "--json")
 	wantCode(t, e, 0)
 	var given, estimated struct {
 		ID    string

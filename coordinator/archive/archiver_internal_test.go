@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -38,7 +39,7 @@ func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*Archiver, 
 		})
 	}
 	spec := manifest.Default()
-	spec.Name, spec.Dataset.Path, spec.Tasks = "archived", "/data", []manifest.TaskSpec{{Name: "hdr"}}
+	spec.Name, spec.Dataset.Path, spec.Tasks = "archived", "/data", []item.Task{{Name: "hdr"}}
 	c, _, err := board.Submit(t.Context(), kv, spec, board.Order{}, *now)
 	must(t, err)
 	q, err := open(t.Context(), c.ID)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -47,7 +48,7 @@ func TestMethodsArePreset(t *testing.T) {
 		}
 		s, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
 		must(t, err)
-		natural, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(manifest.TaskSpec{Name: task.Name}), name, p.Schedule)
+		natural, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(item.Task{Name: task.Name}), name, p.Schedule)
 		must(t, err)
 		if !reflect.DeepEqual(s, natural) {
 			t.Errorf("%s, %s: %v, natural has %v", task.Name, name, s, natural)

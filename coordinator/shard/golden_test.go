@@ -11,6 +11,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 )
 
@@ -72,7 +73,7 @@ func TestGoldenSettings(t *testing.T) {
 	}
 	for _, line := range lines {
 		f := strings.Split(line, "\t")
-		cfg, err := manifest.Catalogue{}.Resolve(f[0], manifest.TaskSpec{Name: f[1]}, "ddiff", p.Schedule)
+		cfg, err := manifest.Catalogue{}.Resolve(f[0], item.Task{Name: f[1]}, "ddiff", p.Schedule)
 		must(t, err)
 		got, err := json.Marshal(cfg)
 		must(t, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // resolved is the answer of a resolver.
@@ -20,10 +21,10 @@ const maxResolved = 1 << 12
 // longer than the rest of sharding an item.
 func memoize(resolve manifest.Resolver) manifest.Resolver {
 	known := map[string]resolved{}
-	return func(task manifest.TaskSpec, own bool, method string, width, height int) (json.RawMessage, map[string]float64, error) {
+	return func(task item.Task, own bool, width, height int) (json.RawMessage, map[string]float64, error) {
 		plain := task
 		plain.Methods, plain.Runs = nil, 0 // they change neither solver nor operator
-		key, err := json.Marshal([]any{plain, own, method, width, height})
+		key, err := json.Marshal([]any{plain, own, task.Method, width, height})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -32,7 +33,7 @@ func memoize(resolve manifest.Resolver) manifest.Resolver {
 			if len(known) == maxResolved {
 				clear(known)
 			}
-			r.solver, r.params, r.err = resolve(task, own, method, width, height)
+			r.solver, r.params, r.err = resolve(task, own, width, height)
 			known[string(key)] = r
 		}
 		return r.solver, r.params, r.err

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/prior"
 )
@@ -19,7 +20,7 @@ func TestResolverFollowsSigma(t *testing.T) {
 	d := &prior.Description{Card: p.Card, Schedule: p.Schedule}
 	resolve := memoize(manifest.Catalogue{}.Resolver("natural", d))
 	for _, sigma := range []float64{0.05, 0.2} {
-		raw, _, err := resolve(manifest.TaskSpec{Name: "hdr", Sigma: new(manifest.Sigma(sigma))}, false, "diffpir", 32, 32)
+		raw, _, err := resolve(item.Task{Name: "hdr", Method: "diffpir", Sigma: new(item.Sigma(sigma))}, false, 32, 32)
 		if err != nil {
 			t.Fatal(err)
 		}

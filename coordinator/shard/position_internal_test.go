@@ -98,7 +98,7 @@ func TestRowDigests(t *testing.T) {
 		"digest": func(r *manifest.Row) { r.ImageSHA256 = "i" }, "mask": func(r *manifest.Row) { r.Overrides.Mask = "i" },
 		"kernel": func(r *manifest.Row) { r.Overrides.Kernel = "i" }, "task": func(r *manifest.Row) { r.Overrides.Task = "i" },
 		"width": func(r *manifest.Row) { r.Width = 4 }, "height": func(r *manifest.Row) { r.Height = 4 }, "swapped": func(r *manifest.Row) { r.Width, r.Height = 5, 3 },
-		"sigma": func(r *manifest.Row) { r.Overrides.Sigma = new(manifest.Sigma(number)) }, "seed": func(r *manifest.Row) { r.Overrides.Seed = &seed },
+		"sigma": func(r *manifest.Row) { r.Overrides.Sigma = new(item.Sigma(number)) }, "seed": func(r *manifest.Row) { r.Overrides.Seed = &seed },
 		"parameter": func(r *manifest.Row) { r.Overrides.Params = map[string]float64{"a": 1} },
 		"value":     func(r *manifest.Row) { r.Overrides.Params = map[string]float64{"a": 2} },
 		"no files":  func(r *manifest.Row) { r.Image = "" }, "another unreadable line": func(r *manifest.Row) { r.Image, r.Name = "", "m" },

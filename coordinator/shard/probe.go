@@ -10,6 +10,7 @@ import (
 
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/raster"
 )
@@ -82,7 +83,7 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 		}
 	}
 	if measurement != nil && len(auto) > 0 {
-		p.Estimates = s.estimates(auto, &p, measurement, func(t manifest.TaskSpec) []byte {
+		p.Estimates = s.estimates(auto, &p, measurement, func(t item.Task) []byte {
 			if mask == nil {
 				return given[t.Mask]
 			}
@@ -121,7 +122,7 @@ func (s *Sharder) workingSize(w, h int, p *manifest.Probe) (err error) {
 // task, all settings of which lead to the same size.
 func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe) error {
 	name := row.Overrides.Task
-	var tasks []manifest.TaskSpec
+	var tasks []item.Task
 	for _, t := range s.cfg.Spec.Tasks {
 		if row.Overrides.Task != "" && t.Name != name {
 			continue
@@ -132,7 +133,7 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 		name = t.Name
 	}
 	if len(tasks) == 0 {
-		tasks = []manifest.TaskSpec{{Name: name}}
+		tasks = []item.Task{{Name: name}}
 	}
 	for i, task := range tasks {
 		params := maps.Clone(task.Params)

@@ -26,7 +26,7 @@ func listRows(names *[]string) shard.Rows {
 				row := manifest.Row{Name: image, Image: "/data/" + image + ".png", Width: 32, Height: 32}
 				row.ImageSHA256 = fmt.Sprintf("%064x", []byte(image))
 				if level != "" {
-					sigma := manifest.Sigma(level[0]-'0') / 10
+					sigma := item.Sigma(level[0]-'0') / 10
 					row.Overrides.Sigma = &sigma
 				}
 				if err := emit(row); err != nil {

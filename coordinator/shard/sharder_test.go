@@ -18,6 +18,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -52,7 +53,7 @@ func spec(t *testing.T, dir string) *manifest.Spec {
 	t.Helper()
 	s := manifest.Default()
 	s.Name, s.Dataset.Path, s.Dataset.Size = "test", dir, 32
-	s.Tasks = []manifest.TaskSpec{{Name: "hdr"}, {Name: "super_resolution"}}
+	s.Tasks = []item.Task{{Name: "hdr"}, {Name: "super_resolution"}}
 	must(t, s.Validate(manifest.Catalogue{}))
 	return s
 }
@@ -284,7 +285,7 @@ func TestTaskFiles(t *testing.T) {
 	rows[2].ImageSHA256 = digest
 	sharder := func(file string) *shard.Sharder {
 		s := spec(t, dir)
-		s.Tasks = []manifest.TaskSpec{{Name: "inpaint_box", Mask: file}, {Name: "hdr"}}
+		s.Tasks = []item.Task{{Name: "inpaint_box", Mask: file}, {Name: "hdr"}}
 		out, err := shard.New(shard.Config{Spec: s, Prior: bundled(t), Sources: manifest.Files{}, Rows: fixedRows(rows...), Items: 2})
 		must(t, err)
 		return out
@@ -325,10 +326,10 @@ func TestStoredMeasurements(t *testing.T) {
 		return path
 	}
 	colour, grey, broken := write("colour.npy", 3, 8, 16), write("grey.npy", 1, 8, 16), filepath.Join(dir, "broken.png")
-	two := []manifest.TaskSpec{{Name: "hdr"}, {Name: "super_resolution"}}
-	one := []manifest.TaskSpec{{Name: "super_resolution", Params: map[string]float64{"factor": 2}}}
+	two := []item.Task{{Name: "hdr"}, {Name: "super_resolution"}}
+	one := []item.Task{{Name: "super_resolution", Params: map[string]float64{"factor": 2}}}
 	for name, c := range map[string]struct {
-		tasks         []manifest.TaskSpec
+		tasks         []item.Task
 		task          string
 		params        map[string]float64
 		path          string

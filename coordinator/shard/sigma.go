@@ -5,16 +5,17 @@ import (
 	"slices"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 )
 
 // estimates returns the noise levels of a measurement for tasks with the noise level auto. maskOf returns the bytes of a task's mask, or nil.
-func (s *Sharder) estimates(tasks []manifest.TaskSpec, p *manifest.Probe, measurement []byte, maskOf func(manifest.TaskSpec) []byte) []manifest.Estimate {
+func (s *Sharder) estimates(tasks []item.Task, p *manifest.Probe, measurement []byte, maskOf func(item.Task) []byte) []manifest.Estimate {
 	s.estimating.Lock()
 	defer s.estimating.Unlock()
 	out := make([]manifest.Estimate, len(tasks))
 	for i, t := range tasks {
-		same := func(other manifest.TaskSpec) bool {
+		same := func(other item.Task) bool {
 			return other.Name == t.Name && other.Mask == t.Mask && maps.Equal(other.Params, t.Params)
 		}
 		if k := slices.IndexFunc(tasks, same); k < i {

@@ -107,22 +107,22 @@ func TestEstimatedSigma(t *testing.T) {
 		"bayer":        {manifest.Row{Measurement: at("luma.npy")}, "demosaic", nil, ""},
 		"photons":      {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Photons: new(30.0)}}, "hdr", nil, "has photons and sigma auto"},
 		"mosaic":       {manifest.Row{Measurement: at("grey.png")}, "demosaic", nil, ""},
-		"row":          {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Sigma: new(manifest.SigmaAuto)}}, "hdr", func(s *manifest.Spec) { s.Sigma = 0.3 }, ""},
+		"row":          {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Sigma: new(item.SigmaAuto)}}, "hdr", func(s *manifest.Spec) { s.Sigma = 0.3 }, ""},
 		"no mask":      {manifest.Row{Measurement: at("hole.png")}, "inpaint_box", nil, "the mask of the measurement is missing; give it, or sigma as a number"},
 		"other mask":   {manifest.Row{Measurement: at("small.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint_box", nil, "the mask has the shape [64 72], the measurement 16×16; give a mask of its size"},
 		"damaged":      {manifest.Row{Measurement: at("damaged.png")}, "hdr", nil, "sigma auto: read the measurement: decode picture: "},
 		"small":        {manifest.Row{Measurement: at("small.png")}, "hdr", nil, "too few usable patches: 169 of 4×4 pixels"},
 		"phase":        {manifest.Row{Measurement: at("a.png")}, "phase_retrieval", nil, "its measurement is no picture"},
-		"compressed":   {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Task: "jpeg", Sigma: new(manifest.SigmaAuto)}}, "jpeg", func(s *manifest.Spec) { s.Sigma = 0 }, "task jpeg: the noise of its measurement is not white; give sigma"},
+		"compressed":   {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Task: "jpeg", Sigma: new(item.SigmaAuto)}}, "jpeg", func(s *manifest.Spec) { s.Sigma = 0 }, "task jpeg: the noise of its measurement is not white; give sigma"},
 		"simulated":    {manifest.Row{Image: at("a.png")}, "hdr", nil, "sigma auto needs a stored measurement; a simulated one needs a number"},
 		"out of range": {manifest.Row{Measurement: at("bytes.npy")}, "denoise", nil, "is out of range, want 0 to 1 (in units of y); give sigma"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := manifest.Default()
-			s.Name, s.Dataset.Path, s.Dataset.Size, s.Sigma = "test", "list.csv", 64, manifest.SigmaAuto
+			s.Name, s.Dataset.Path, s.Dataset.Size, s.Sigma = "test", "list.csv", 64, item.SigmaAuto
 			s.Methods = []string{"ddiff", "diffpir"}
-			s.Tasks = []manifest.TaskSpec{{Name: c.task}}
+			s.Tasks = []item.Task{{Name: c.task}}
 			if c.spec != nil {
 				c.spec(s)
 			}
@@ -149,7 +149,7 @@ func TestEstimatedSigma(t *testing.T) {
 				if math.Abs(it.Sigma/0.05-1) > 0.08 || !it.SigmaEstimated || it.Sigma != w.Items[0].Sigma {
 					t.Errorf("%s has sigma %g, estimated %v", it.Method, it.Sigma, it.SigmaEstimated)
 				}
-				if text := manifest.Sigma(it.Sigma).String(); it.Method == "diffpir" && !strings.Contains(string(it.Solver), `"noise_std":`+text) {
+				if text := item.Sigma(it.Sigma).String(); it.Method == "diffpir" && !strings.Contains(string(it.Solver), `"noise_std":`+text) {
 					t.Errorf("the settings %s lack the estimate %s", it.Solver, text)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -140,7 +141,7 @@ func TestDocumentedCampaigns(t *testing.T) {
 func TestPagesNameEverything(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, of := range []any{manifest.Spec{}, manifest.Dataset{}, manifest.TaskSpec{}} {
+	for _, of := range []any{manifest.Spec{}, manifest.Dataset{}, item.Task{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 				names = append(names, name)

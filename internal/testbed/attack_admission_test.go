@@ -9,6 +9,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // TestAttackAdmission submits 1,600 campaigns of one item without a worker, and measures the processor time of the leader for each
@@ -36,7 +37,7 @@ func TestAttackAdmission(t *testing.T) {
 		for ; n < until; n++ {
 			spec := manifest.Default()
 			spec.Name, spec.Dataset.Path = fmt.Sprintf("small-%04d", n), filepath.Join(dir, "small.csv")
-			spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
+			spec.Tasks = []item.Task{{Name: tasks[0]}}
 			rec, _, err := board.Submit(t.Context(), kv, spec, board.Order{}, time.Now())
 			must(t, err)
 			id = rec.ID

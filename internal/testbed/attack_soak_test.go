@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -129,7 +130,7 @@ func (s *soak) submit(n int) {
 	for range n {
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("soak-%06d", s.campaign), filepath.Join(s.list, "soak.csv")
-		spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
+		spec.Tasks = []item.Task{{Name: tasks[0]}}
 		s.campaign++
 		c, _, err := board.Submit(ctx, s.board, spec, board.Order{}, time.Now())
 		must(s.t, err)

@@ -11,6 +11,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // TestAttackStaleVerb separates the server that leads the board from the two others. It answers reads for some seconds more. A pause there, of
@@ -33,7 +34,7 @@ func TestAttackStaleVerb(t *testing.T) {
 		leader, err := c.NATS.StreamLeader(t.Context(), "KV_DDIFF_BOARD")
 		must(t, err)
 		spec := manifest.Default()
-		spec.Name, spec.Dataset.Path, spec.Tasks = "stale-"+string(rune('a'+round)), "/data", []manifest.TaskSpec{{Name: tasks[0]}}
+		spec.Name, spec.Dataset.Path, spec.Tasks = "stale-"+string(rune('a'+round)), "/data", []item.Task{{Name: tasks[0]}}
 		made, _, err := board.Submit(t.Context(), boards[leader], spec, board.Order{}, time.Now())
 		must(t, err)
 		_, err = board.Want(t.Context(), boards[leader], made.ID, manifest.WantPause)

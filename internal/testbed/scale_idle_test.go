@@ -10,6 +10,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // idleItem is the mean time of an item of the worker beside idle campaigns.
@@ -45,7 +46,7 @@ func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) {
 	for i := range o.idle {
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("idle-%04d", i), filepath.Join(dir, "idle.csv")
-		spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
+		spec.Tasks = []item.Task{{Name: tasks[0]}}
 		rec, _, err := board.Submit(ctx, kv, spec, board.Order{}, time.Now())
 		check(err)
 		ids = append(ids, rec.ID)

@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // modelOptions are the flags of scale-model.
@@ -99,7 +100,7 @@ func submitAll(ctx context.Context, kv *queue.Board, o modelOptions, dir string)
 	for i := range o.campaigns {
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("model-%04d", i), filepath.Join(dir, "model.csv")
-		spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
+		spec.Tasks = []item.Task{{Name: tasks[0]}}
 		rec, _, err := board.Submit(ctx, kv, spec, board.Order{}, time.Now())
 		if err != nil {
 			return nil, err

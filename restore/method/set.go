@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/restore/item"
+	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )
 
@@ -157,6 +159,18 @@ type Request struct {
 	// Values replace those of the preset. Values of parameters that the method does not have are ignored: they
 	// belong to another method of the campaign.
 	Values map[string]parameter.Value
+}
+
+// RequestOf asks for the settings of a task with one method. A noise level that is yet to be estimated is unknown.
+func RequestOf(t item.Task) Request {
+	r := Request{Method: t.Method, Preset: t.Preset, Task: t.Name, Steps: t.Steps, Values: t.Solver}
+	if t.Sigma != nil && *t.Sigma != item.SigmaAuto {
+		r.Sigma = (*float64)(t.Sigma)
+		if t.Photons != nil {
+			r.Sigma = new(operator.Noise{Sigma: *r.Sigma, Photons: *t.Photons}.Level())
+		}
+	}
+	return r
 }
 
 // Resolve returns complete and valid settings for a prior's schedule of total time indices: the defaults of the

@@ -93,12 +93,13 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 // again restores a picture with the settings of a doubt.
 func (s *Session) again(ctx context.Context, p *prepared, doubt *job.Doubt, res *item.Result) (*prepared, error) {
 	next := &prepared{picture: p.picture, at: p.at}
-	next.picture.Sigma, next.picture.Estimate = doubt.Sigma, p.Item.SigmaEstimated && doubt.Sigma == p.Item.Sigma
+	t := &next.picture.Task
+	t.Sigma, t.Estimated = new(item.Sigma(doubt.Sigma)), p.Item.SigmaEstimated && doubt.Sigma == p.Item.Sigma
 	if doubt.Std != 0 {
-		next.picture.Params = maps.Clone(p.Item.Params)
-		next.picture.Params["std"] = doubt.Std
+		t.Params = maps.Clone(p.Item.Params)
+		t.Params["std"] = doubt.Std
 	}
-	next.picture.Tile, next.picture.Overlap = p.Item.Tile, p.Item.Overlap
+	t.Tile, t.Overlap = p.Item.Tile, p.Item.Overlap
 	if err := s.prepare(ctx, &next.Job, next.picture); err != nil {
 		return p, err
 	}

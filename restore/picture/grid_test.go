@@ -231,11 +231,14 @@ func (d degraded) picture(t *testing.T) (p picture.Picture, truth, seen *raster.
 	}
 	file, seen := d.degrade(t, truth)
 	truth = mapped(truth, func(v float64) float64 { return min(1, max(-1, v)) })
-	p = picture.Picture{Name: d.String(), Measurement: picture.File{Path: d.String() + ".png", Data: file}, Settings: picture.Settings{
-		Task: d.task, Sigma: d.sigma, Estimate: d.sigma == 0, Method: "ddiff", Preset: "natural",
+	p = picture.Picture{Name: d.String(), Measurement: picture.File{Path: d.String() + ".png", Data: file}, Task: item.Task{
+		Name: d.task, Sigma: new(item.Sigma(d.sigma)), Method: "ddiff", Preset: "natural",
 	}}
+	if d.sigma == 0 {
+		p.Task.Sigma = new(item.SigmaAuto)
+	}
 	if d.statedStd > 0 {
-		p.Params = map[string]float64{"std": d.statedStd}
+		p.Task.Params = map[string]float64{"std": d.statedStd}
 	}
 	if d.kernel != "" {
 		data, err := raster.EncodeNPY([]int{11, 11}, d.stated())
@@ -343,7 +346,7 @@ func TestLabyrinth(t *testing.T) {
 		s, err := picture.Open(t.Context(), cfg)
 		must(t, err)
 		again, sigma := p, 0.
-		again.Run = 1
+		again.Task.Run = 1
 		for i, res := range s.Restore(t.Context(), p, again) {
 			must(t, res.Err)
 			if i > 0 && res.Item.Sigma != sigma {
@@ -398,7 +401,7 @@ func TestNoSuchJPEG(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
 	wrong := p
-	p.Params, wrong.Params = map[string]float64{"quality": 50}, map[string]float64{"quality": 10}
+	p.Task.Params, wrong.Task.Params = map[string]float64{"quality": 50}, map[string]float64{"quality": 10}
 	for i, res := range s.Restore(t.Context(), p, wrong) {
 		t.Logf("%v", res.Err)
 		if i == 0 && res.Err != nil || i == 1 && (!errors.Is(res.Err, picture.ErrImplausible) || !strings.Contains(res.Err.Error(), "JPEG of quality 10 leaves no such picture")) {

@@ -64,8 +64,8 @@ func (m measured) picture(t *testing.T, cfg picture.Config) (p picture.Picture, 
 	}
 	file, err := raster.EncodePNG(seen)
 	must(t, err)
-	p = picture.Picture{Name: m.image, Measurement: picture.File{Path: m.image, Data: file}, Settings: picture.Settings{
-		Task: m.task, Params: m.params, Sigma: m.sigma, Method: "ddiff", Preset: "natural",
+	p = picture.Picture{Name: m.image, Measurement: picture.File{Path: m.image, Data: file}, Task: item.Task{
+		Name: m.task, Params: m.params, Sigma: new(item.Sigma(m.sigma)), Method: "ddiff", Preset: "natural",
 	}}
 	if draw != nil {
 		kernel, err := raster.EncodeNPY(draw.Dims, draw.Data)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
@@ -15,7 +14,6 @@ import (
 	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
-	"ddiff/restore/parameter"
 )
 
 // MaxBytes is the size limit of a file, in bytes.
@@ -41,39 +39,9 @@ type Picture struct {
 	Mask, Kernel File
 	// Range has the values of black and white in an array, or in the samples of a picture. Nil: those of the task.
 	Range *item.ValueRange
-	Settings
-}
-
-// Settings are those of one restoration.
-type Settings struct {
-	// Task is the degradation, Params the parameters of its operator; missing ones have their defaults, or are read from the file.
-	Task   string
-	Params map[string]float64
-	// Sigma is the standard deviation of the noise, with black at -1 and white at 1. Estimate: it is estimated from the picture, or was if it is not 0.
-	Sigma    float64
-	Estimate bool
-	// Photons is the mean photon count of a white pixel, 0 for none.
-	Photons float64
-
-	Method, Preset string
-	// Steps replaces the preset's number of steps unless it is 0, and Solver values of its parameters.
-	Steps  int
-	Solver map[string]parameter.Value
-	// Choice is the reason for method and settings, for the passport.
-	Choice string
-	// Choose changes Steps, Solver and Choice as soon as Sigma, Params and the image's shape are known. Optional.
-	Choose func(s *Settings, image operator.Shape)
-
-	Seed uint64
-	Run  int
-	// Tile and Overlap are the tiles of larger pictures, in pixels. 0: none, but for [Config.Large].
-	Tile, Overlap int
-	// Precision of the score network. Empty: that of the engine.
-	Precision parameter.Precision
-	// KeepStates names the steps after which x_t is kept, see [item.KeptStates]; those of the first picture of a batch count.
-	KeepStates string
-	// KeepObserved puts the observed pixels of a picture with a mask into the restored one.
-	KeepObserved bool
+	// Task has the settings of its restoration, with one method and one run. Params that are missing have their defaults, or are read from the file; a Sigma that is
+	// auto is estimated; Precision, if it is empty, is that of the engine.
+	Task item.Task
 }
 
 // files has the bytes and digests of the last files that were read: pictures of one file, and one mask for all, are read and digested once.
@@ -137,50 +105,42 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		return it, err
 	}
 	look := job.Look{Operators: c.Operators, Card: &c.Prior.Card}
-	stated, err := look.Stated(p.Task, y)
+	t := p.Task
+	stated, err := look.Stated(t.Name, y)
 	if err != nil {
 		return it, fmt.Errorf("read %s: %w", p.Measurement.name(), err)
 	}
-	image, err := look.Shape(p.Task, p.Params, y)
+	image, err := look.Shape(t.Name, t.Params, y)
 	if err != nil {
 		return it, fmt.Errorf("read %s: %w", p.Measurement.name(), err)
 	}
-	s := p.Settings
-	if s.Estimate && s.Sigma == 0 {
-		noisy := job.Noisy{Task: s.Task, Params: s.Params, Own: c.Operators.Known(s.Task).Own != nil, Width: image.Width, Height: image.Height, Measurement: y, Mask: mask, Range: p.Range}
-		if s.Sigma, err = look.Sigma(noisy); err != nil {
+	if *t.Sigma == item.SigmaAuto {
+		noisy := job.Noisy{Task: t.Name, Params: t.Params, Own: c.Operators.Known(t.Name).Own != nil, Width: image.Width, Height: image.Height, Measurement: y, Mask: mask, Range: p.Range}
+		sigma, err := look.Sigma(noisy)
+		if err != nil {
 			return it, p.failed(fmt.Errorf("sigma auto: %w", err))
 		}
+		t.Sigma, t.Estimated = new(item.Sigma(sigma)), true
 	}
-	if s.Params, err = stated.Complete(s.Params); err != nil {
+	if t.Params, err = stated.Complete(t.Params); err != nil {
 		return it, p.failed(err)
 	}
-	if s.Choose != nil {
-		s.Choose(&s, image)
+	if t.Choose != nil {
+		t.Choose(&t, image.Width, image.Height)
 	}
-	solver, op, err := c.resolve(s, kernelSource != nil, image)
+	solver, op, err := c.resolve(t, kernelSource != nil, image)
 	if err != nil {
 		return it, p.failed(err)
 	}
-	raw, err := json.Marshal(solver)
-	if err != nil {
+	t.Params = op.Params
+	it = t.Item(image.Width, image.Height)
+	if it.Solver, err = json.Marshal(solver); err != nil {
 		return it, err
 	}
-	it = item.Item{
-		Name: p.Name, Measurement: measurement, MeasurementRange: p.Range, Mask: maskSource, Kernel: kernelSource, OwnKernel: op.IsGiven(),
-		Width: image.Width, Height: image.Height, Fit: item.FitCenterCrop,
-		Task: s.Task, Params: maps.Clone(op.Params), Sigma: item.PositiveZero(s.Sigma), SigmaEstimated: s.Estimate, Photons: s.Photons, Seed: s.Seed, Run: s.Run,
-		Method: s.Method, Solver: raw, Prior: c.Prior.SHA256, Precision: s.Precision, Preset: s.Preset, Choice: s.Choice,
-		KeepObserved: s.KeepObserved && maskSource != nil, KeepStates: s.KeepStates,
-	}
-	for name, x := range it.Params {
-		it.Params[name] = item.PositiveZero(x)
-	}
+	it.Name, it.Measurement, it.MeasurementRange, it.Mask, it.Kernel, it.OwnKernel = p.Name, measurement, p.Range, maskSource, kernelSource, op.IsGiven()
+	it.Fit, it.Prior, it.KeepObserved = item.FitCenterCrop, c.Prior.SHA256, t.KeepObserved && maskSource != nil
 	if own := op.Own; own != nil {
 		it.Operator = &item.Source{Path: own.Path, SHA256: own.SHA256}
-	}
-	if s.Tile > 0 && max(it.Width, it.Height) > s.Tile {
-		it.Tile, it.Overlap = s.Tile, s.Overlap
 	}
 	err = it.Identify()
 	return it, err
@@ -188,35 +148,30 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 
 // failed is an error that follows from the settings of a picture.
 func (p Picture) failed(err error) error {
-	return fmt.Errorf("task %s, method %s: %w", p.Task, p.Method, err)
+	return fmt.Errorf("task %s, method %s: %w", p.Task.Name, p.Task.Method, err)
 }
 
 // errPhotons is the error of photons beside an estimated noise level.
 var errPhotons = errors.New("photons and an estimated sigma: the estimate is of noise without photons; give sigma as a number, or remove photons")
 
 // resolve returns the complete settings of the method, and the operator.
-func (c Config) resolve(s Settings, kernel bool, image operator.Shape) (out method.Settings, op *operator.Operator, err error) {
-	d, err := c.Operators.Definition(s.Task, kernel)
+func (c Config) resolve(t item.Task, kernel bool, image operator.Shape) (out method.Settings, op *operator.Operator, err error) {
+	d, err := c.Operators.Definition(t.Name, kernel)
 	if err != nil {
 		return out, nil, err
 	}
-	if s.Photons > 0 && s.Estimate {
+	if t.Photons != nil && t.Estimated {
 		return out, nil, errPhotons
 	}
-	if s.Photons > 0 && !d.Photons() {
-		return out, nil, fmt.Errorf("task %s: its measurement is no picture from black to white, so that photons have no meaning; remove photons", s.Task)
+	if t.Photons != nil && !d.Photons() {
+		return out, nil, fmt.Errorf("task %s: its measurement is no picture from black to white, so that photons have no meaning; remove photons", t.Name)
 	}
-	if err := c.Methods.Serves(s.Method, d, &c.Prior.Card); err != nil {
+	if err := c.Methods.Serves(t.Method, d, &c.Prior.Card); err != nil {
 		return out, nil, err
 	}
-	sigma := s.Sigma
-	if s.Photons > 0 {
-		sigma = operator.Noise{Sigma: s.Sigma, Photons: s.Photons}.Level()
-	}
-	out, err = c.Methods.Resolve(method.Request{Method: s.Method, Preset: s.Preset, Task: s.Task, Sigma: &sigma, Steps: s.Steps, Values: s.Solver}, c.Prior.Schedule.Steps())
-	if err != nil {
+	if out, err = c.Methods.Resolve(method.RequestOf(t), c.Prior.Schedule.Steps()); err != nil {
 		return out, nil, err
 	}
-	op, err = operator.Set{d}.New(s.Task, s.Params, image)
+	op, err = operator.Set{d}.New(t.Name, t.Params, image)
 	return out, op, err
 }

@@ -81,7 +81,7 @@ type Result struct {
 	Image *raster.Image
 	// Curves of the method, one entry per step.
 	Curves item.Trace
-	// States are the images after Steps, of Settings.KeepStates.
+	// States are the images after Steps, of item.Task.KeepStates.
 	Steps  []int
 	States []*raster.Image
 	// Err is the reason why the picture was not restored; Item then has what is known.
@@ -197,7 +197,7 @@ func failed(p *prepared, err error) Result {
 // prepare plans a picture and reads its measurement.
 func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error) {
 	if j.Item, err = s.cfg.item(p, s.files); err != nil {
-		j.Item.Name, j.Item.Task, j.Item.Method, j.Item.Choice, j.Item.Run = p.Name, p.Task, p.Method, p.Choice, p.Run
+		j.Item.Name, j.Item.Task, j.Item.Method, j.Item.Choice, j.Item.Run = p.Name, p.Task.Name, p.Task.Method, p.Task.Choice, p.Task.Run
 		return err
 	}
 	if err := s.plan(j); err != nil {

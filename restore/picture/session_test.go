@@ -37,7 +37,7 @@ func of(t *testing.T, seed int) picture.Picture {
 	must(t, err)
 	return picture.Picture{
 		Name: "a", Measurement: picture.File{Path: "a.png", Data: data},
-		Settings: picture.Settings{Task: operator.GaussianDeblur, Params: map[string]float64{"std": 2}, Sigma: 0.05, Method: "ddiff", Preset: "natural", Steps: 8},
+		Task: item.Task{Name: operator.GaussianDeblur, Params: map[string]float64{"std": 2}, Sigma: new(item.Sigma(0.05)), Method: "ddiff", Preset: "natural", Steps: 8},
 	}
 }
 
@@ -121,7 +121,7 @@ func TestLarge(t *testing.T) {
 		}
 	}
 	stated := of(t, 1)
-	stated.Tile, stated.Overlap = 32, 8
+	stated.Task.Tile, stated.Task.Overlap = 32, 8
 	s, err := picture.Open(t.Context(), cfg)
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
@@ -182,14 +182,16 @@ func TestRefused(t *testing.T) {
 		change func(p *picture.Picture)
 		want   string
 	}{
-		"no file":       {func(p *picture.Picture) { p.Measurement = picture.File{Path: filepath.Join(t.TempDir(), "x.png")} }, "no such file"},
-		"empty":         {func(p *picture.Picture) { p.Measurement.Data = []byte{} }, "is an empty file"},
-		"task":          {func(p *picture.Picture) { p.Task = "sharpen" }, "sharpen"},
-		"parameter":     {func(p *picture.Picture) { p.Params = map[string]float64{"std": -1} }, "std"},
-		"method":        {func(p *picture.Picture) { p.Method = "magic" }, "magic"},
-		"photons":       {func(p *picture.Picture) { p.Estimate, p.Photons = true, 40 }, "remove photons"},
-		"missing mask":  {func(p *picture.Picture) { p.Task, p.Params, p.Sigma, p.Estimate = operator.InpaintBox, nil, 0, true }, "the mask of the measurement is missing"},
-		"latent method": {func(p *picture.Picture) { p.Method = "latent_ddiff" }, "latent"},
+		"no file":   {func(p *picture.Picture) { p.Measurement = picture.File{Path: filepath.Join(t.TempDir(), "x.png")} }, "no such file"},
+		"empty":     {func(p *picture.Picture) { p.Measurement.Data = []byte{} }, "is an empty file"},
+		"task":      {func(p *picture.Picture) { p.Task.Name = "sharpen" }, "sharpen"},
+		"parameter": {func(p *picture.Picture) { p.Task.Params = map[string]float64{"std": -1} }, "std"},
+		"method":    {func(p *picture.Picture) { p.Task.Method = "magic" }, "magic"},
+		"photons":   {func(p *picture.Picture) { p.Task.Sigma, p.Task.Photons = new(item.SigmaAuto), new(40.) }, "remove photons"},
+		"missing mask": {func(p *picture.Picture) {
+			p.Task.Name, p.Task.Params, p.Task.Sigma = operator.InpaintBox, nil, new(item.SigmaAuto)
+		}, "the mask of the measurement is missing"},
+		"latent method": {func(p *picture.Picture) { p.Task.Method = "latent_ddiff" }, "latent"},
 	} {
 		p := of(t, 1)
 		c.change(&p)

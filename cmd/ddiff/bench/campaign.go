@@ -63,7 +63,7 @@ func (o benchOptions) spec(tasks []string, n int, dir string, seed int) *manifes
 	spec.Preset = preset
 	spec.Dataset = manifest.Dataset{Path: filepath.Join(dir, photographs), Size: o.size, Fit: item.FitResize}
 	for _, task := range tasks {
-		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
+		spec.Tasks = append(spec.Tasks, item.Task{Name: task})
 	}
 	spec.Precision = o.run.Spec.Precision
 	return spec

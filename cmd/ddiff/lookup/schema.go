@@ -86,7 +86,7 @@ func either(schemas ...schema) schema { return schema{"anyOf": schemas} }
 // of returns the schema of a type.
 func (f *fields) of(t reflect.Type) schema {
 	switch t {
-	case reflect.TypeFor[manifest.Sigma]():
+	case reflect.TypeFor[item.Sigma]():
 		return either(schema{"type": "number", "minimum": 0, "maximum": 1}, one("auto"))
 	case reflect.TypeFor[item.ValueRange]():
 		return schema{"type": "array", "items": schema{"type": "number"}, "minItems": 2, "maxItems": 2}
@@ -145,12 +145,12 @@ func (f *fields) mapping(t reflect.Type) schema {
 func (f *fields) special(path string) schema {
 	switch path {
 	case "Spec.tasks":
-		return list(either(one(f.tasks...), f.of(reflect.TypeFor[manifest.TaskSpec]())))
-	case "TaskSpec.name":
+		return list(either(one(f.tasks...), f.of(reflect.TypeFor[item.Task]())))
+	case "Task.name":
 		return either(one(f.tasks...), schema{"type": "string"})
 	case "Spec.float32", "Spec.left_out":
 		return list(either(one(f.tasks...), schema{"type": "string"}))
-	case "Spec.methods", "TaskSpec.methods":
+	case "Spec.methods", "Task.methods":
 		return list(one(f.methods...))
 	case "Spec.preset":
 		return one(f.presets...)
@@ -160,9 +160,9 @@ func (f *fields) special(path string) schema {
 		return either(one("auto", "off"), schema{"type": "integer"})
 	case "Split.tune":
 		return either(schema{"type": "number"}, list(schema{"type": "string"}))
-	case "Spec.solver", "TaskSpec.solver":
+	case "Spec.solver", "Task.solver":
 		return schema{"$ref": "#/$defs/solver"}
-	case "TaskSpec.params": // a person's own operators have parameters of their own
+	case "Task.params": // a person's own operators have parameters of their own
 		return schema{"type": "object", "properties": f.params, "additionalProperties": anyParameter()}
 	}
 	return nil

@@ -11,7 +11,9 @@ import (
 
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 )
 
 // autoMethod is the value of --method that leaves the choice to [chooseMethod].
@@ -60,7 +62,7 @@ func regions() ([]region, error) {
 }
 
 // covers reports whether the parameters of an effective task lie in the region; file: it has a kernel or mask from a file.
-func (a region) covers(t manifest.TaskSpec, file bool, c manifest.Catalogue) bool {
+func (a region) covers(t item.Task, file bool, c manifest.Catalogue) bool {
 	if file != (a.param == ownFile) {
 		return false
 	}
@@ -85,7 +87,7 @@ func (a region) covers(t manifest.TaskSpec, file bool, c manifest.Catalogue) boo
 }
 
 // distance returns how far the noise of an effective task lies outside the region, that of a mid-grey entry with photons.
-func (a region) distance(t manifest.TaskSpec) float64 {
+func (a region) distance(t item.Task) float64 {
 	n := operator.Noise{Sigma: float64(*t.Sigma)}
 	if t.Photons != nil {
 		n.Photons = *t.Photons
@@ -112,7 +114,7 @@ func chooseMethods(s *manifest.Spec, c manifest.Catalogue, perPicture bool) erro
 
 // chooseMethod sets method and settings of a task as the measurements in autoTable suggest, with the reason. Where none covers the task, the method is
 // that of the first row of its table, or the campaign's. Where files tell the noise level or parameters, the settings are chosen for each of them.
-func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c manifest.Catalogue, perPicture bool) error {
+func chooseMethod(s *manifest.Spec, t *item.Task, c manifest.Catalogue, perPicture bool) error {
 	all, err := regions()
 	if err != nil {
 		return err
@@ -127,9 +129,9 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c manifest.Catalogue, 
 		t.Methods = []string{severalMethod}
 	}
 	method, file := t.Methods[0], c.Operators.Known(t.Name).Input == "mask" && s.Dataset.Mask != "" || s.Dataset.Kernel != ""
-	if perPicture || *whole.Sigma == manifest.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
+	if perPicture || *whole.Sigma == item.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
 		t.Choice = method + ", with settings for the noise and the parameters of each picture"
-		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, file, c) }
+		t.Choose = func(row *item.Task, _, _ int) { chooseSettings(row, all, method, file, c) }
 		return nil
 	}
 	chooseSettings(&whole, all, method, file, c)
@@ -139,7 +141,7 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c manifest.Catalogue, 
 
 // chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason. Of the regions with its parameters the one
 // with the nearest noise has the settings, also where it does not cover the noise.
-func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool, c manifest.Catalogue) {
+func chooseSettings(t *item.Task, all []region, method string, file bool, c manifest.Catalogue) {
 	found, reason, note := region{}, "no measurement covers this task", ""
 	if len(all) > 0 {
 		found.runs, reason = all[0].runs, "no measurement covers these parameters and this noise"
@@ -168,7 +170,7 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool
 	if note != "" {
 		t.Choice += "; " + note
 	}
-	chosen := manifest.Values{}
+	chosen := parameter.Values{}
 	for assignment := range strings.FieldsSeq(settings) {
 		name, value, _ := strings.Cut(assignment, "=")
 		switch v := campaign.SolverValue(value); {

@@ -13,20 +13,22 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
 
-func auto(t *testing.T, change func(s *manifest.Spec, task *manifest.TaskSpec), name string) (*manifest.Spec, manifest.TaskSpec) {
+func auto(t *testing.T, change func(s *manifest.Spec, task *item.Task), name string) (*manifest.Spec, item.Task) {
 	t.Helper()
 	s := manifest.Default()
-	task := manifest.TaskSpec{Name: name}
+	task := item.Task{Name: name}
 	if change != nil {
 		change(s, &task)
 	}
-	s.Tasks = []manifest.TaskSpec{task}
+	s.Tasks = []item.Task{task}
 	if err := chooseMethods(s, manifest.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +36,10 @@ func auto(t *testing.T, change func(s *manifest.Spec, task *manifest.TaskSpec), 
 }
 
 // known is a task after the files have told the noise and the parameters: those that it has.
-func known(s *manifest.Spec, task manifest.TaskSpec) manifest.TaskSpec {
+func known(s *manifest.Spec, task item.Task) item.Task {
 	task = s.Effective(task)
 	if task.Choose != nil {
-		task.Choose(&task)
+		task.Choose(&task, 64, 64)
 	}
 	return task
 }
@@ -61,13 +63,13 @@ func TestAutoTable(t *testing.T) {
 			}
 		}
 		for _, name := range strings.Fields(a.param) {
-			if name != ownFile && !slices.Contains(c.OperatorParameters(manifest.TaskSpec{Name: a.task}).Names(), name) {
+			if name != ownFile && !slices.Contains(c.OperatorParameters(item.Task{Name: a.task}).Names(), name) {
 				t.Errorf("%s has no parameter %s", a.task, name)
 			}
 		}
 		for _, runs := range []int{1, 4} {
-			s, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
-				s.Runs, s.Sigma = runs, manifest.Sigma((a.sigmaLow+a.sigmaHigh)/2)
+			s, task := auto(t, func(s *manifest.Spec, task *item.Task) {
+				s.Runs, s.Sigma = runs, item.Sigma((a.sigmaLow+a.sigmaHigh)/2)
 				switch a.param {
 				case "":
 				case ownFile:
@@ -97,50 +99,50 @@ func TestAutoReasons(t *testing.T) {
 	if _, task := auto(t, nil, "gaussian_deblur"); !strings.HasPrefix(task.Choice, "ddiff, as measured in docs/data/") || len(task.Solver) > 0 {
 		t.Errorf("covered: %+v", task)
 	}
-	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"std": 30} }, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
+	if _, task := auto(t, func(_ *manifest.Spec, task *item.Task) { task.Params = map[string]float64{"std": 30} }, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("parameters outside: %q", task.Choice)
 	}
 	for name, params := range map[string]map[string]float64{
 		"gaussian_deblur": {"std": 3, "size": 11}, "hdr": {"scale": 8}, "phase_retrieval": {"oversample": 1.5}, "colorize": {"green": 1}, "demosaic": {"red_row": 1},
 	} {
-		if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = params }, name); !strings.Contains(task.Choice, "no measurement covers these") {
+		if _, task := auto(t, func(_ *manifest.Spec, task *item.Task) { task.Params = params }, name); !strings.Contains(task.Choice, "no measurement covers these") {
 			t.Errorf("%s with %v, which was not measured: %q", name, params, task.Choice)
 		}
 	}
-	mask := func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Dataset.Mask = "mask.png" }
+	mask := func(s *manifest.Spec, _ *item.Task) { s.Dataset.Mask = "mask.png" }
 	if _, task := auto(t, mask, "inpaint_random"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("a mask from a file in place of random pixels: %q", task.Choice)
 	}
 	if _, task := auto(t, mask, "inpaint"); !strings.Contains(task.Choice, "as measured") {
 		t.Errorf("a mask from a file: %q", task.Choice)
 	}
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
+	if _, task := auto(t, func(s *manifest.Spec, _ *item.Task) { s.Sigma = 0 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("no noise: %q", task.Choice)
 	}
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0.5 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
+	if _, task := auto(t, func(s *manifest.Spec, _ *item.Task) { s.Sigma = 0.5 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("sigma outside: %q", task.Choice)
 	}
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0.01205 }, "denoise"); !strings.Contains(task.Choice, "as measured") {
+	if _, task := auto(t, func(s *manifest.Spec, _ *item.Task) { s.Sigma = 0.01205 }, "denoise"); !strings.Contains(task.Choice, "as measured") {
 		t.Errorf("sigma between two regions: %q", task.Choice)
 	}
-	for name, change := range map[string]func(s *manifest.Spec, task *manifest.TaskSpec){
-		"steps": func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Steps = 3 },
-		"solver": func(_ *manifest.Spec, task *manifest.TaskSpec) {
-			task.Solver = manifest.Values{"lambda": {Number: 1000}}
+	for name, change := range map[string]func(s *manifest.Spec, task *item.Task){
+		"steps": func(s *manifest.Spec, _ *item.Task) { s.Steps = 3 },
+		"solver": func(_ *manifest.Spec, task *item.Task) {
+			task.Solver = parameter.Values{"lambda": {Number: 1000}}
 		},
 	} {
 		if _, task := auto(t, change, "denoise"); !strings.Contains(task.Choice, "no measurement covers settings of your own") {
 			t.Errorf("%s of a person: %q", name, task.Choice)
 		}
 	}
-	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"factor": 8} }, "super_resolution"); !strings.HasSuffix(task.Choice, "; with a factor of 8 the enlarged picture was better on 2 of 8 photographs at 64×64, by up to 0.2 dB") {
+	if _, task := auto(t, func(_ *manifest.Spec, task *item.Task) { task.Params = map[string]float64{"factor": 8} }, "super_resolution"); !strings.HasSuffix(task.Choice, "; with a factor of 8 the enlarged picture was better on 2 of 8 photographs at 64×64, by up to 0.2 dB") {
 		t.Errorf("where a classical method may be better: %q", task.Choice)
 	}
 	if _, task := auto(t, nil, "sensor"); !strings.Contains(task.Choice, "no measurement covers this task") || task.Methods[0] != "ddiff" {
 		t.Errorf("task outside: %q, %v", task.Choice, task.Methods)
 	}
-	_, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
-		s.Runs, s.Steps, task.Solver = 3, 7, manifest.Values{"lambda": {Number: 9}}
+	_, task := auto(t, func(s *manifest.Spec, task *item.Task) {
+		s.Runs, s.Steps, task.Solver = 3, 7, parameter.Values{"lambda": {Number: 9}}
 	}, "inpaint_box")
 	if task.Steps != 7 || task.Solver["lambda"].Number != 9 || task.Solver["noise"].Word != "full" {
 		t.Errorf("several runs with settings of a person: %+v", task)
@@ -150,7 +152,7 @@ func TestAutoReasons(t *testing.T) {
 // TestAutoChoosesByFile: what a picture tells, its noise or the quality of a JPEG file, decides about its settings and the reason.
 func TestAutoChoosesByFile(t *testing.T) {
 	t.Parallel()
-	estimated := func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = manifest.SigmaAuto }
+	estimated := func(s *manifest.Spec, _ *item.Task) { s.Sigma = item.SigmaAuto }
 	for _, c := range []struct {
 		task   string
 		sigma  float64
@@ -178,26 +180,26 @@ func TestAutoChoosesByFile(t *testing.T) {
 		if strings.Contains(task.Choice, "measure") {
 			t.Errorf("%s: %q before a file is read", c.task, task.Choice)
 		}
-		task.Sigma, task.Params = new(manifest.Sigma(c.sigma)), c.params
+		task.Sigma, task.Params = new(item.Sigma(c.sigma)), c.params
 		if task = known(s, task); !strings.Contains(task.Choice, c.want) || task.Solver["lambda"].Number != c.lambda {
 			t.Errorf("%s at %g, %v: %q, lambda %g", c.task, c.sigma, c.params, task.Choice, task.Solver["lambda"].Number)
 		}
 	}
 	// A blur that a file states is not that of the parameter, and photons are in no measurement.
-	own := func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Dataset.Kernel, s.Sigma = "kernel.png", 0.2 }
+	own := func(s *manifest.Spec, _ *item.Task) { s.Dataset.Kernel, s.Sigma = "kernel.png", 0.2 }
 	if _, task := auto(t, own, "gaussian_deblur"); !strings.HasSuffix(task.Choice, "no measurement covers these parameters and this noise") { // without a note
 		t.Errorf("own kernel: %q", task.Choice)
 	}
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Photons = new(100.0) }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
+	if _, task := auto(t, func(s *manifest.Spec, _ *item.Task) { s.Photons = new(100.0) }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("photons: %q", task.Choice)
 	}
 	for photons, lambda := range map[float64]float64{40: 0, 2e5: 4} { // the settings are those for √(σ² + 2/N)
-		if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Photons, s.Sigma = new(photons), 0.001 }, "denoise"); task.Solver["lambda"].Number != lambda {
+		if _, task := auto(t, func(s *manifest.Spec, _ *item.Task) { s.Photons, s.Sigma = new(photons), 0.001 }, "denoise"); task.Solver["lambda"].Number != lambda {
 			t.Errorf("%g photons: lambda %g, want %g", photons, task.Solver["lambda"].Number, lambda)
 		}
 	}
 	// Several runs of a task without measurements draw noise, too.
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Runs = 2 }, "sensor"); task.Solver["noise"].Word != "full" {
+	if _, task := auto(t, func(s *manifest.Spec, _ *item.Task) { s.Runs = 2 }, "sensor"); task.Solver["noise"].Word != "full" {
 		t.Errorf("several runs: %+v", task)
 	}
 }

@@ -17,20 +17,20 @@ import (
 // TestChooseLarge: large noisy pictures have one evaluation of the network in each step, unless a person chose.
 func TestChooseLarge(t *testing.T) {
 	t.Parallel()
-	large, small := operator.Shape{Channels: 3, Height: 3000, Width: 4000}, operator.Shape{Channels: 3, Height: 1000, Width: 1000}
+	const large, small = 3000, 1000 // pixels of a side
 	own := map[string]parameter.Value{"mirror": parameter.Word("average")}
 	for _, c := range []struct {
-		settings restorer.Settings
-		image    operator.Shape
+		settings item.Task
+		side     int
 		want     string
 	}{
-		{restorer.Settings{Task: operator.Denoise, Method: "ddiff"}, large, "alternate"},
-		{restorer.Settings{Task: operator.Denoise, Method: "ddiff"}, small, ""},
-		{restorer.Settings{Task: operator.Denoise, Method: "ddiff", Solver: own}, large, "average"},
-		{restorer.Settings{Task: operator.HDR, Method: "ddiff"}, large, ""},
+		{item.Task{Name: operator.Denoise, Method: "ddiff"}, large, "alternate"},
+		{item.Task{Name: operator.Denoise, Method: "ddiff"}, small, ""},
+		{item.Task{Name: operator.Denoise, Method: "ddiff", Solver: own}, large, "average"},
+		{item.Task{Name: operator.HDR, Method: "ddiff"}, large, ""},
 	} {
 		s := c.settings
-		if chooseLarge(&s, c.image); s.Solver["mirror"].Word != c.want || (s.Choice != "") != (c.want == "alternate") {
+		if chooseLarge(&s, c.side, c.side); s.Solver["mirror"].Word != c.want || (s.Choice != "") != (c.want == "alternate") {
 			t.Errorf("%+v becomes %+v", c.settings, s)
 		}
 	}

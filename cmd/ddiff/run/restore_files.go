@@ -149,7 +149,7 @@ func (p *picture) target(folder, tail string) string {
 type pictureWriter struct {
 	restoreOptions
 	spec           *manifest.Spec
-	cells          []manifest.Cell // restorations of each input
+	cells          []item.Task     // restorations of each input
 	session        restorer.Config // its Item needs no runtime
 	tile, overlap  int
 	show           *cli.Progress
@@ -266,10 +266,10 @@ func (w *pictureWriter) skipEqual(existing []*picture) {
 	for _, in := range existing {
 		p := w.pictures(in)[0]
 		if r := in.restored; r != nil && !w.unchecked && slices.ContainsFunc(r.Warnings, func(a item.Warning) bool { return a.Code == item.WarnChanged }) {
-			p.Sigma, p.Estimate, p.Params = r.Item.Sigma, false, r.Item.Params
+			p.Task.Sigma, p.Task.Params = new(item.Sigma(r.Item.Sigma)), r.Item.Params
 		}
-		if r := in.restored; r != nil && p.Tile == 0 && r.Item.Tile == w.session.Large.Side && r.Item.Overlap == w.session.Large.Overlap {
-			p.Tile, p.Overlap = r.Item.Tile, r.Item.Overlap
+		if r := in.restored; r != nil && p.Task.Tile == 0 && r.Item.Tile == w.session.Large.Side && r.Item.Overlap == w.session.Large.Overlap {
+			p.Task.Tile, p.Task.Overlap = r.Item.Tile, r.Item.Overlap
 		}
 		if it, err := w.session.Item(p); err != nil || in.restored == nil || it.ID != in.restored.Item.ID {
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration with these settings; give --force to replace it, or --out", in.target(w.into, "")))

@@ -13,6 +13,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -62,7 +63,7 @@ func (o *restoreOptions) look(flags *pflag.FlagSet, inputs []*picture, stderr io
 	}
 	o.Tasks = names
 	if flags.Lookup("task").Changed = true; names[0] == operator.Denoise {
-		o.Spec.Sigma, flags.Lookup("sigma").Changed = manifest.SigmaAuto, true
+		o.Spec.Sigma, flags.Lookup("sigma").Changed = item.SigmaAuto, true
 	}
 	return nil
 }

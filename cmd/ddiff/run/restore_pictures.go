@@ -93,46 +93,34 @@ const (
 )
 
 // chooseLarge replaces the mean prediction for four mirrored images, the preset's in denoise, by one prediction per step for large pictures.
-func chooseLarge(s *restorer.Settings, image operator.Shape) {
-	if _, set := s.Solver["mirror"]; set || s.Task != operator.Denoise || s.Method != "ddiff" || image.Height*image.Width < largePixels {
+func chooseLarge(t *item.Task, width, height int) {
+	if _, set := t.Solver["mirror"]; set || t.Name != operator.Denoise || t.Method != "ddiff" || height*width < largePixels {
 		return
 	}
-	s.Solver = manifest.Values(s.Solver).Or(manifest.Values{"mirror": parameter.Word("alternate")})
-	s.Choice += "; the picture is large: a quarter of the evaluations, which costs 0.1 to 0.2 dB"
+	t.Solver = t.Solver.Or(parameter.Values{"mirror": parameter.Word("alternate")})
+	t.Choice += "; the picture is large: a quarter of the evaluations, which costs 0.1 to 0.2 dB"
 }
 
 // pictures returns the restorations of an input.
 func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 	var out []restorer.Picture
 	d := w.spec.Dataset
-	for _, c := range w.cells {
-		t := c.Task
-		s := restorer.Settings{
-			Task: t.Name, Params: in.scaled(in.with(t.Params)), Sigma: float64(*t.Sigma), Method: c.Method, Preset: w.spec.Preset, Steps: t.Steps, Solver: t.Solver, Choice: t.Choice,
-			Seed: w.spec.Seed, Run: c.Run, Tile: w.tile, Overlap: w.overlap, Precision: w.spec.PrecisionOf(t.Name), KeepObserved: w.spec.KeepObserved,
-			KeepStates: w.spec.KeepStates,
+	for _, t := range w.cells {
+		t.Params, t.Tile, t.Overlap = in.scaled(in.with(t.Params)), w.tile, w.overlap
+		if *t.Sigma == item.SigmaAuto && in.sigma != nil {
+			t.Sigma, t.Estimated = new(item.Sigma(*in.sigma)), true
 		}
-		if *t.Sigma == manifest.SigmaAuto {
-			if s.Sigma, s.Estimate = 0, true; in.sigma != nil {
-				s.Sigma = *in.sigma
-			}
-		}
-		if t.Photons != nil {
-			s.Photons = *t.Photons
-		}
-		if t.Choice != "" {
-			s.Choose = func(s *restorer.Settings, image operator.Shape) {
-				if known := t; t.Choose != nil {
-					known.Params, known.Sigma = s.Params, new(manifest.Sigma(s.Sigma))
-					t.Choose(&known)
-					s.Steps, s.Solver, s.Choice = known.Steps, known.Solver, known.Choice
+		if choose := t.Choose; t.Choice != "" {
+			t.Choose = func(t *item.Task, width, height int) {
+				if choose != nil {
+					choose(t, width, height)
 				}
-				chooseLarge(s, image)
+				chooseLarge(t, width, height)
 			}
 		}
 		out = append(out, restorer.Picture{
 			Name: in.name, Measurement: restorer.File{Path: in.path}, Original: restorer.File{Path: in.whole}, Mask: restorer.File{Path: d.Mask}, Kernel: restorer.File{Path: cmp.Or(in.kernel, d.Kernel)},
-			Range: d.MeasurementRange, Settings: s,
+			Range: d.MeasurementRange, Task: t,
 		})
 	}
 	return out

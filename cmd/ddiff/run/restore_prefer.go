@@ -6,6 +6,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )
@@ -32,8 +33,8 @@ func prefer(what string, s *manifest.Spec, auto bool) error {
 	case t.Name != operator.SuperResolution || given && factor < detailFactor:
 		return cli.Usage(fmt.Errorf("restore: --prefer detail is for super_resolution by %d or more, where it was measured: leave it out", detailFactor))
 	}
-	add := func(row *manifest.TaskSpec) {
-		row.Solver = row.Solver.Or(manifest.Values{"sharpen": parameter.Number(detailSharpen)})
+	add := func(row *item.Task) {
+		row.Solver = row.Solver.Or(parameter.Values{"sharpen": parameter.Number(detailSharpen)})
 		row.Choice += "; " + detailCost
 	}
 	choose := t.Choose
@@ -41,8 +42,8 @@ func prefer(what string, s *manifest.Spec, auto bool) error {
 		add(t)
 		return nil
 	}
-	t.Choose = func(row *manifest.TaskSpec) {
-		choose(row)
+	t.Choose = func(row *item.Task, width, height int) {
+		choose(row, width, height)
 		add(row)
 	}
 	return nil

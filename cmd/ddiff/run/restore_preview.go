@@ -11,6 +11,7 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
@@ -46,7 +47,7 @@ func (w *pictureWriter) cropPreviews(inputs []*picture) (dir string, err error) 
 		return "", fmt.Errorf("--preview: %w", err)
 	}
 	for i, in := range inputs {
-		if p := w.pictures(in)[0]; p.Estimate {
+		if p := w.pictures(in)[0]; *p.Task.Sigma == item.SigmaAuto {
 			whole, err := w.session.Item(p)
 			if err != nil {
 				return dir, fmt.Errorf("--preview %s: %w", in.name, err)

@@ -19,6 +19,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	restorer "ddiff/restore/picture"
@@ -210,7 +211,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Dataset.Measurements = "session", "array", true
 	spec.Prior, spec.Dataset.MeasurementRange = s.Spec.Prior, r.Range
-	spec.Tasks = []manifest.TaskSpec{{Name: strings.ToLower(r.Task), Params: r.Params}}
+	spec.Tasks = []item.Task{{Name: strings.ToLower(r.Task), Params: r.Params}}
 	spec.Photons, spec.Steps, spec.Solver, spec.Seed = r.Photons, r.Steps, r.Solver, r.Seed
 	spec.Preset, spec.KeepStates = cmp.Or(r.Preset, spec.Preset), r.States
 	if r.Sigma != nil {

@@ -12,8 +12,8 @@ import (
 	"math"
 	"strings"
 
-	"ddiff/manifest"
 	"ddiff/restore/item"
+	"ddiff/restore/parameter"
 	restorer "ddiff/restore/picture"
 	"ddiff/restore/raster"
 	"ddiff/restore/raster/tiff"
@@ -39,12 +39,12 @@ type request struct {
 
 	Task    string             `json:"task"`
 	Params  map[string]float64 `json:"params"`
-	Sigma   *manifest.Sigma    `json:"sigma"` // or "auto"
+	Sigma   *item.Sigma        `json:"sigma"` // or "auto"
 	Photons *float64           `json:"photons"`
 	Method  string             `json:"method"` // or "auto"
 	Preset  string             `json:"preset"`
 	Steps   int                `json:"steps"`
-	Solver  manifest.Values    `json:"solver"`
+	Solver  parameter.Values   `json:"solver"`
 	Seed    uint64             `json:"seed"`
 	Range   *item.ValueRange   `json:"range"` // of black and white in measurements
 	// Operator is the path of an operator's ONNX file, in place of Task.

@@ -9,6 +9,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	restorer "ddiff/restore/picture"
@@ -35,7 +36,7 @@ func TestResultsHaveTiles(t *testing.T) {
 	must(os.WriteFile(path, data, 0o600))
 	for whole, want := range map[int64]string{1: "128", math.MaxInt64: ""} {
 		spec := manifest.Default()
-		spec.Tasks = []manifest.TaskSpec{{Name: "denoise"}}
+		spec.Tasks = []item.Task{{Name: "denoise"}}
 		w := &pictureWriter{
 			restoreOptions: restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{}}}, spec: spec, cells: spec.Cells(),
 			session: restorer.Config{Prior: p, Large: tile.Tiling{Side: 128, Overlap: 16}, Whole: whole},

@@ -14,6 +14,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
+	"ddiff/restore/parameter"
 )
 
 // keyCampaign is the key of the campaign file with the chosen settings in the output of a tuning.
@@ -233,10 +234,10 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 }
 
 // task is a task with the complete settings of one method.
-func (c *contest) task(settings string) (manifest.TaskSpec, error) {
+func (c *contest) task(settings string) (item.Task, error) {
 	cell := c.byKey[settings]
 	sigma := c.problem.Sigma
-	t := manifest.TaskSpec{Name: c.problem.Task, Operator: c.operator, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}
+	t := item.Task{Name: c.problem.Task, Operator: c.operator, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}
 	if p := c.problem.Photons; p > 0 {
 		t.Photons = &p
 	}
@@ -244,12 +245,12 @@ func (c *contest) task(settings string) (manifest.TaskSpec, error) {
 	if err := json.Unmarshal(cell.solver, &raw); err != nil {
 		return t, fmt.Errorf("read settings of %s: %w", c.describe(), err)
 	}
-	t.Solver = manifest.Values{}
+	t.Solver = parameter.Values{}
 	for name, data := range raw {
 		if name == "method" || name == "steps" {
 			continue
 		}
-		var v manifest.Value
+		var v parameter.Value
 		if err := json.Unmarshal(data, &v); err != nil {
 			return t, fmt.Errorf("read setting %s of %s: %w", name, c.describe(), err)
 		}

@@ -81,7 +81,7 @@ type tuningPlan struct {
 
 // planTuning reads the dataset and divides its images. It solves nothing.
 func planTuning(ctx context.Context, spec *manifest.Spec, c manifest.Catalogue, p *prior.Description, sources cli.Datasets) (*tuningPlan, error) {
-	if slices.ContainsFunc(spec.Tasks, func(t manifest.TaskSpec) bool { return *spec.Effective(t).Sigma == manifest.SigmaAuto }) {
+	if slices.ContainsFunc(spec.Tasks, func(t item.Task) bool { return *spec.Effective(t).Sigma == item.SigmaAuto }) {
 		return nil, cli.Usage(errors.New("tune: settings are chosen for one noise level; give sigma as a number"))
 	}
 	all := *spec

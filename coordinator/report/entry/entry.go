@@ -15,7 +15,6 @@ import (
 
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
@@ -34,7 +33,7 @@ func (e *Entry) ResidualRatio() float64 {
 
 // EstimatedText is "true" for an item whose noise level was estimated.
 func (e *Entry) EstimatedText() string {
-	if e.Sigma == manifest.SigmaAuto {
+	if e.Sigma == item.SigmaAuto {
 		return "true"
 	}
 	return ""

@@ -11,7 +11,6 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
@@ -58,16 +57,16 @@ type Listing struct {
 
 // cellView is the cell of an item; Variant tells it from the others of its task and method.
 type cellView struct {
-	Task     string         `json:"task"`
-	Label    string         `json:"label"`
-	Params   string         `json:"params"`
-	Sigma    manifest.Sigma `json:"sigma"`
-	Photons  float64        `json:"photons,omitempty"`
-	Method   string         `json:"method"`
-	Settings string         `json:"settings"`
-	Prior    string         `json:"prior"`
-	Preset   string         `json:"preset"`
-	Variant  string         `json:"variant"`
+	Task     string     `json:"task"`
+	Label    string     `json:"label"`
+	Params   string     `json:"params"`
+	Sigma    item.Sigma `json:"sigma"`
+	Photons  float64    `json:"photons,omitempty"`
+	Method   string     `json:"method"`
+	Settings string     `json:"settings"`
+	Prior    string     `json:"prior"`
+	Preset   string     `json:"preset"`
+	Variant  string     `json:"variant"`
 }
 
 // howView is what many items share beside their cell. Seed is a string, because a script's numbers have 53 bits.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -83,7 +82,7 @@ func (f *Filter) match(r *item.Result) (bool, error) {
 		}
 		c.known = c.known || known
 		all = all && known && slices.ContainsFunc(c.values, func(want string) bool {
-			return c.equal(value, want) || c.name == "sigma" && r.Item.SigmaEstimated && want == manifest.SigmaAuto.String()
+			return c.equal(value, want) || c.name == "sigma" && r.Item.SigmaEstimated && want == item.SigmaAuto.String()
 		})
 	}
 	return all, nil

@@ -52,7 +52,7 @@ type Problem struct {
 	// Params are the complete parameters of the operator, such as "factor=4"; a semicolon separates several.
 	Params string `json:"params,omitempty"`
 	// Sigma is the standard deviation of the noise, in units of y, or auto: estimated for each measurement.
-	Sigma manifest.Sigma `json:"sigma"`
+	Sigma item.Sigma `json:"sigma"`
 	// Photons is the number of photons of a white pixel, 0 without their noise.
 	Photons float64 `json:"photons,omitempty"`
 	// Size is the working size in pixels and the fit, such as "128x128 resize", or "pad" where each image keeps its
@@ -132,13 +132,13 @@ func CellOf(it *item.Item) (Cell, error) {
 			list = append(list, s.Name+"="+s.Value)
 		}
 	}
-	sigma := manifest.Sigma(it.Sigma)
+	sigma := item.Sigma(it.Sigma)
 	if it.SigmaEstimated {
 		// The settings that are the noise level by default would make each image a problem of its own.
 		if i := slices.Index(list, noiseSetting+Exact(it.Sigma)); i >= 0 {
-			list[i] = noiseSetting + manifest.SigmaAuto.String()
+			list[i] = noiseSetting + item.SigmaAuto.String()
 		}
-		sigma = manifest.SigmaAuto
+		sigma = item.SigmaAuto
 	}
 	return Cell{
 		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: sigma, Photons: it.Photons, Size: sizeOf(it)},

@@ -149,8 +149,8 @@ func TestSecretsInAddresses(t *testing.T) {
 	url := f.serve(f.open(), false)
 	f.campaign("night", "", func(c *manifest.Campaign) {
 		c.Spec.Dataset.Path = "https://example.org/list.csv?key=secret"
-		c.Spec.Tasks = append(c.Spec.Tasks, manifest.TaskSpec{Name: "own", Operator: "https://example.org/op.onnx?key=secret"},
-			manifest.TaskSpec{Name: "denoise", Mask: "https://example.org/m.png?key=secret", Kernel: "https://example.org/k.png?key=secret"})
+		c.Spec.Tasks = append(c.Spec.Tasks, item.Task{Name: "own", Operator: "https://example.org/op.onnx?key=secret"},
+			item.Task{Name: "denoise", Mask: "https://example.org/m.png?key=secret", Kernel: "https://example.org/k.png?key=secret"})
 		c.Operators = []manifest.OperatorFile{{Path: "https://example.org/op.onnx?key=secret", SHA256: strings.Repeat("0", 64)}}
 		c.Spec.Notify = "https://hooks.example.org/services/secret?key=secret"
 	})

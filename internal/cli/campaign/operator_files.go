@@ -13,6 +13,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
@@ -49,8 +50,8 @@ func withOperators(c manifest.Catalogue, s *manifest.Spec, absent bool) (manifes
 }
 
 // operatorTasks returns the tasks of --operator.
-func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
-	var out []manifest.TaskSpec
+func operatorTasks(paths []string) ([]item.Task, error) {
+	var out []item.Task
 	for _, path := range paths {
 		if path == "" {
 			return nil, errors.New("--operator: is empty; give an ONNX file")
@@ -62,7 +63,7 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 				return nil, fmt.Errorf("--operator %s: %w", path, err)
 			}
 		}
-		out = append(out, manifest.TaskSpec{Name: manifest.OperatorName(path), Operator: full})
+		out = append(out, item.Task{Name: manifest.OperatorName(path), Operator: full})
 	}
 	return out, nil
 }

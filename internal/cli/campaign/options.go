@@ -101,7 +101,7 @@ func (o *Options) AddParts(f *pflag.FlagSet) {
 }
 
 // SigmaFlag is the value of --sigma.
-type SigmaFlag struct{ Sigma *manifest.Sigma }
+type SigmaFlag struct{ Sigma *item.Sigma }
 
 // String implements pflag.Value.
 func (f *SigmaFlag) String() string {

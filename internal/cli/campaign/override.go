@@ -8,6 +8,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // Read reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the
@@ -43,8 +44,8 @@ func (o *Options) Read(flags *pflag.FlagSet, args []string) (spec *manifest.Spec
 }
 
 // distinctTasks returns the tasks of a campaign without those that repeat another one with the same settings.
-func distinctTasks(s *manifest.Spec) []manifest.TaskSpec {
-	var out []manifest.TaskSpec
+func distinctTasks(s *manifest.Spec) []item.Task {
+	var out []item.Task
 	seen := map[string]bool{}
 	for _, t := range s.Tasks {
 		key, err := json.Marshal(s.Effective(t))
@@ -68,7 +69,7 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 			return err
 		}
 	}
-	eachTask := func(change func(t *manifest.TaskSpec)) {
+	eachTask := func(change func(t *item.Task)) {
 		for i := range s.Tasks {
 			change(&s.Tasks[i])
 		}
@@ -82,20 +83,20 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		{"prior", "prior", func() { s.Prior = o.Spec.Prior }},
 		{"steps", "steps", func() {
 			s.Steps = o.Spec.Steps
-			eachTask(func(t *manifest.TaskSpec) { t.Steps = 0 })
+			eachTask(func(t *item.Task) { t.Steps = 0 })
 		}},
 		{"sigma", "sigma", func() {
 			s.Sigma = o.Spec.Sigma
-			eachTask(func(t *manifest.TaskSpec) { t.Sigma = nil })
+			eachTask(func(t *item.Task) { t.Sigma = nil })
 		}},
 		{"photons", "photons", func() {
 			s.Photons = &o.Photons
-			eachTask(func(t *manifest.TaskSpec) { t.Photons = nil })
+			eachTask(func(t *item.Task) { t.Photons = nil })
 		}},
 		{"seed", "seed", func() { s.Seed = o.Spec.Seed }},
 		{"runs", "runs", func() {
 			s.Runs = o.Spec.Runs
-			eachTask(func(t *manifest.TaskSpec) { t.Runs = 0 })
+			eachTask(func(t *item.Task) { t.Runs = 0 })
 		}},
 		{"select", "select", func() { s.Select = o.Spec.Select }},
 		{"batch", "batch", func() { s.Batch = o.Spec.Batch }},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/parameter"
 )
 
@@ -15,14 +16,14 @@ import (
 const AllTasks = "all"
 
 // taskSpecs are the tasks that --task names.
-func taskSpecs(names []string, c manifest.Catalogue) []manifest.TaskSpec {
+func taskSpecs(names []string, c manifest.Catalogue) []item.Task {
 	if slices.Contains(names, AllTasks) {
 		named := names
 		names = slices.DeleteFunc(c.Operators.Names(), func(n string) bool { return c.Operators.Known(n).Required && !slices.Contains(named, n) })
 	}
-	var specs []manifest.TaskSpec
+	var specs []item.Task
 	for _, n := range names {
-		specs = append(specs, manifest.TaskSpec{Name: n})
+		specs = append(specs, item.Task{Name: n})
 	}
 	return specs
 }
@@ -53,7 +54,7 @@ func setSolver(s *manifest.Spec, params []string) error {
 		if err != nil {
 			return err
 		}
-		s.Solver = manifest.Values{name: SolverValue(value)}.Or(s.Solver)
+		s.Solver = parameter.Values{name: SolverValue(value)}.Or(s.Solver)
 		s.Override("solver."+name, "--solver "+text)
 		for i := range s.Tasks {
 			delete(s.Tasks[i].Solver, name)
@@ -63,9 +64,9 @@ func setSolver(s *manifest.Spec, params []string) error {
 }
 
 // SolverValue reads the value of a setting: a number, or else a word.
-func SolverValue(text string) manifest.Value {
+func SolverValue(text string) parameter.Value {
 	if x, err := strconv.ParseFloat(text, 64); err == nil {
-		return manifest.Value{Number: x}
+		return parameter.Value{Number: x}
 	}
 	return parameter.Word(text)
 }
@@ -106,11 +107,11 @@ func setSweeps(s *manifest.Spec, texts []string, c manifest.Catalogue) error {
 }
 
 // setter sets a value in a task. It returns the field for errors, or "" if the task does not have it.
-type setter func(t *manifest.TaskSpec, value string) (field string, err error)
+type setter func(t *item.Task, value string) (field string, err error)
 
 // expandTasks replaces each task that has the field by one per value. The flag is named in errors.
 func expandTasks(s *manifest.Spec, flag string, values []string, set setter) error {
-	var out []manifest.TaskSpec
+	var out []item.Task
 	fields := map[int]string{}
 	for _, t := range s.Tasks {
 		for _, v := range values {
@@ -143,19 +144,19 @@ func expandTasks(s *manifest.Spec, flag string, values []string, set setter) err
 func sweepOf(s *manifest.Spec, text, name string, c manifest.Catalogue) (setter, error) {
 	switch name {
 	case "sigma":
-		return func(t *manifest.TaskSpec, value string) (string, error) {
+		return func(t *item.Task, value string) (string, error) {
 			x, err := manifest.ParseSigma(value)
 			t.Sigma = &x
 			return "sigma", err
 		}, nil
 	case "photons":
-		return func(t *manifest.TaskSpec, value string) (string, error) {
+		return func(t *item.Task, value string) (string, error) {
 			x, err := number(value)
 			t.Photons = &x
 			return "photons", err
 		}, nil
 	case "steps":
-		return func(t *manifest.TaskSpec, value string) (_ string, err error) {
+		return func(t *item.Task, value string) (_ string, err error) {
 			if t.Steps, err = strconv.Atoi(value); err != nil {
 				err = fmt.Errorf("%q is not an integer", value)
 			}
@@ -171,8 +172,8 @@ func sweepOf(s *manifest.Spec, text, name string, c manifest.Catalogue) (setter,
 	case param != nil:
 		return param, nil
 	case isSetting:
-		return func(t *manifest.TaskSpec, value string) (string, error) {
-			t.Solver = manifest.Values{setting: SolverValue(value)}.Or(t.Solver)
+		return func(t *item.Task, value string) (string, error) {
+			t.Solver = parameter.Values{setting: SolverValue(value)}.Or(t.Solver)
 			return "solver." + setting, nil
 		}, nil
 	}
@@ -190,13 +191,13 @@ func parameterOf(s *manifest.Spec, name string, c manifest.Catalogue) setter {
 	if !qualified {
 		param = name
 	}
-	owns := func(t manifest.TaskSpec) bool {
+	owns := func(t item.Task) bool {
 		return slices.Contains(c.OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
 	}
 	if !slices.ContainsFunc(s.Tasks, owns) {
 		return nil
 	}
-	return func(t *manifest.TaskSpec, value string) (string, error) {
+	return func(t *item.Task, value string) (string, error) {
 		if !owns(*t) {
 			return "", nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
@@ -75,7 +76,7 @@ func FixPrecision(spec *manifest.Spec, d precisionDevice, c manifest.Catalogue) 
 
 // leaveOutOperators removes the tasks of a campaign file, for which the tasks of own stand in, and from float32 those of its operators that
 // are not among them.
-func leaveOutOperators(s *manifest.Spec, own []manifest.TaskSpec) {
+func leaveOutOperators(s *manifest.Spec, own []item.Task) {
 	names := map[string]bool{}
 	for _, t := range s.Tasks {
 		names[t.Name] = t.Operator != ""

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
 )
@@ -91,7 +92,7 @@ func TestFixPrecisionOfTasks(t *testing.T) {
 	} {
 		spec := &manifest.Spec{Precision: c.given, Methods: []string{"ddiff"}}
 		for _, name := range c.tasks {
-			spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: name})
+			spec.Tasks = append(spec.Tasks, item.Task{Name: name})
 		}
 		why, err := FixPrecision(spec, c.device, manifest.Catalogue{})
 		if phase := spec.PrecisionOf("phase_retrieval"); err != nil || why != c.why || spec.Precision != c.want || phase != c.phase ||

@@ -1,4 +1,4 @@
-package manifest
+package parameter
 
 import (
 	"bytes"
@@ -6,12 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"ddiff/restore/parameter"
 )
-
-// Value is the value of a solver parameter: a word, or a number if Word is empty.
-type Value = parameter.Value
 
 // Values are solver parameters by name, which replace those of a preset.
 type Values map[string]Value
