@@ -98,38 +98,30 @@ func (c Catalogue) method(name string) (i method.Info, known bool) {
 	return m.Info(), true
 }
 
-// Resolve returns the settings of a method for a task: those of the preset, replaced by those of the task. The error wraps
-// method.ErrSetting.
-func (c Catalogue) Resolve(preset string, task item.Task, name string, schedule prior.Schedule) (method.Settings, error) {
-	task.Preset, task.Method = preset, name
-	return c.Methods.Resolve(method.RequestOf(task), schedule.Steps())
-}
-
-// lacks returns why a value of a solver parameter has no effect on a task, with the campaign's settings, by a method of a preset, or "", and
-// whether the value states what holds without it.
-func (c Catalogue) lacks(preset string, task item.Task, name, parameter string) (reason string, restated bool) {
-	settings, err := c.Methods.Resolve(method.Request{Method: name, Preset: preset, Task: task.Name, Values: task.Solver}, math.MaxInt32) // all times and steps
+// lacks returns why a value of a solver parameter has no effect on a task with one method, or "", and whether the value states what holds without it.
+func (c Catalogue) lacks(t item.Task, parameter string) (reason string, restated bool) {
+	settings, err := c.Methods.Resolve(method.Request{Method: t.Method, Preset: t.Preset, Task: t.Name, Values: t.Solver}, math.MaxInt32) // all times and steps
 	if err != nil {
 		return "", false // settle reports it
 	}
-	info, _ := c.method(name)
+	info, _ := c.method(t.Method)
 	if reason = settings.Lacks(info, parameter); reason != "" {
-		reason = fmt.Sprintf("has no effect on %s %s", task.Name, reason)
+		reason = fmt.Sprintf("has no effect on %s %s", t.Name, reason)
 	}
-	return reason, task.Solver[parameter] == info.Unset(parameter, preset, task.Name)
+	return reason, t.Solver[parameter] == info.Unset(parameter, t.Preset, t.Name)
 }
 
 // largestImage stands for the images of a campaign, whose sizes are unknown before its rows are read: settings that no plan
 // admits for it suit no image.
 var largestImage = operator.Shape{Channels: 3, Height: 1 << 14, Width: 1 << 14}
 
-// settle returns an error for a task, with the campaign's settings, that a method of a preset cannot solve with the prior. own: the items have a kernel of their own.
-func (c Catalogue) settle(preset string, task item.Task, name string, own bool) error {
-	settings, err := c.Resolve(preset, task, name, c.Prior.Schedule)
+// settle returns an error for a task with one method that the method cannot solve with the prior. own: the items have a kernel of their own.
+func (c Catalogue) settle(t item.Task, own bool) error {
+	settings, err := c.Methods.Resolve(method.RequestOf(t), c.Prior.Schedule.Steps())
 	if err != nil {
 		return err
 	}
-	m, err := c.Methods.Find(name)
+	m, err := c.Methods.Find(t.Method)
 	if err != nil {
 		return err
 	}
@@ -137,13 +129,13 @@ func (c Catalogue) settle(preset string, task item.Task, name string, own bool) 
 		return err
 	}
 	if _, err := method.Planned(m, settings, c.Prior.Schedule, largestImage); err != nil {
-		return fmt.Errorf("method %s: %w", name, err)
+		return fmt.Errorf("method %s: %w", t.Method, err)
 	}
-	d, err := c.definition(task, own && c.Operators.Known(task.Name).Given != nil)
+	d, err := c.definition(t, own && c.Operators.Known(t.Name).Given != nil)
 	if err != nil {
 		return err
 	}
-	return c.Methods.Serves(name, d, &c.Prior.Card)
+	return c.Methods.Serves(t.Method, d, &c.Prior.Card)
 }
 
 // definition returns the definition of a task's operator, or, with own, that of items with a kernel of their own: the parameters of the task
@@ -161,26 +153,10 @@ func (c Catalogue) definition(task item.Task, own bool) (operator.Definition, er
 	return d, nil
 }
 
-// Resolver returns Resolve in the form that an [Expander] needs. It also reports the errors of the worker that follow from the
-// settings alone, such as an operator that does not suit the image.
-func (c Catalogue) Resolver(preset string, p *prior.Description) Resolver {
-	return func(task item.Task, own bool, width, height int) (json.RawMessage, map[string]float64, error) {
-		settings, err := c.Resolve(preset, task, task.Method, p.Schedule)
-		if err != nil {
-			return nil, nil, err
-		}
-		operators := c.Operators
-		if own {
-			d, err := c.definition(task, own)
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := c.Methods.Serves(task.Method, d, &p.Card); err != nil {
-				return nil, nil, err
-			}
-			operators = operator.Set{d}
-		}
-		op, err := operators.New(task.Name, task.Params, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
+// Resolver prepares the tasks of items. It also reports the errors of the worker that follow from the settings alone, such as an operator that does not suit the image.
+func (c Catalogue) Resolver(p *prior.Description) Resolver {
+	return func(t item.Task, own bool, width, height int) (json.RawMessage, map[string]float64, error) {
+		settings, op, err := c.Methods.Prepare(t, c.Operators, own, p, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
 		if err != nil {
 			return nil, nil, err
 		}

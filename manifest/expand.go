@@ -179,7 +179,6 @@ func source(path, digest string) *item.Source {
 
 // cells returns the cells of an effective task, with runs innermost.
 func (s *Spec) cells(t item.Task) (out []item.Task) {
-	t.Preset, t.Seed, t.Precision, t.KeepStates, t.KeepObserved = s.Preset, s.Seed, s.PrecisionOf(t.Name), s.KeepStates, s.KeepObserved
 	for _, t.Method = range s.methodsOf(t) {
 		for t.Run = range t.Runs {
 			out = append(out, t)

@@ -202,6 +202,7 @@ func (s *Spec) Effective(t item.Task) item.Task {
 	t.Steps = cmp.Or(t.Steps, s.Steps)
 	t.Runs = cmp.Or(t.Runs, s.Runs)
 	t.Solver = t.Solver.Or(s.Solver)
+	t.Preset, t.Seed, t.Precision, t.KeepStates, t.KeepObserved = s.Preset, s.Seed, s.PrecisionOf(t.Name), s.KeepStates, s.KeepObserved
 	return t
 }
 

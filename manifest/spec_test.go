@@ -291,7 +291,7 @@ func TestEffective(t *testing.T) {
 	s.Sigma, s.Steps = 0.1, 50
 	s.Solver = parameter.Values{"a": {Number: 1}, "b": {Number: 2}, "t0": {Number: 7}, "gradient": {Word: "norm"}}
 	got := s.Effective(item.Task{Name: "x", Solver: parameter.Values{"b": {}, "t0": {}, "sigma_rule": {Word: "full"}}})
-	want := item.Task{Name: "x", Sigma: ptr(item.Sigma(0.1)), Steps: 50, Runs: 1, Solver: parameter.Values{
+	want := item.Task{Name: "x", Preset: "natural", Sigma: ptr(item.Sigma(0.1)), Steps: 50, Runs: 1, Solver: parameter.Values{
 		"a": {Number: 1}, "b": {}, "t0": {}, "sigma_rule": {Word: "full"}, "gradient": {Word: "norm"},
 	}}
 	if !reflect.DeepEqual(got, want) {

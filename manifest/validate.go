@@ -178,8 +178,9 @@ func (c *checker) settings() {
 	}
 	s := c.spec
 	for i, t := range s.Tasks {
-		for _, m := range s.methodsOf(t) {
-			c.add(taskField(i), c.settle(s.Preset, s.Effective(t), m, s.Dataset.Kernel != "" || t.Kernel != ""))
+		e := s.Effective(t)
+		for _, e.Method = range s.methodsOf(t) {
+			c.add(taskField(i), c.settle(e, s.Dataset.Kernel != "" || t.Kernel != ""))
 		}
 	}
 }
@@ -330,17 +331,18 @@ func (c *checker) idle() {
 	type problem struct{ field, reason string }
 	problems := map[string]problem{}
 	for i, t := range s.Tasks {
-		for _, m := range s.methodsOf(t) {
-			for name := range s.Effective(t).Solver {
+		e := s.Effective(t)
+		for _, e.Method = range s.methodsOf(t) {
+			for name := range e.Solver {
 				field := "solver." + name
 				if _, own := t.Solver[name]; own {
 					field = taskField(i) + "." + field
 				}
-				_, ok := c.MethodParameters(m).Find(name)
+				_, ok := c.MethodParameters(e.Method).Find(name)
 				if !ok || replaced && s.lines[field] > 0 && s.overrides["solver."+name] == "" {
 					continue
 				}
-				reason, restated := c.lacks(s.Preset, s.Effective(t), m, name)
+				reason, restated := c.lacks(e, name)
 				switch {
 				case reason == "":
 					effective[name] = true

@@ -46,10 +46,14 @@ func TestMethodsArePreset(t *testing.T) {
 		if unsearched(name) || name == "dpir" {
 			continue
 		}
-		s, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
-		must(t, err)
-		natural, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(item.Task{Name: task.Name}), name, p.Schedule)
-		must(t, err)
+		settings := func(t1 item.Task) method.Settings {
+			t1 = spec.Effective(t1)
+			t1.Method = name
+			s, err := method.Builtin().Resolve(method.RequestOf(t1), p.Schedule.Steps())
+			must(t, err)
+			return s
+		}
+		s, natural := settings(task), settings(item.Task{Name: task.Name})
 		if !reflect.DeepEqual(s, natural) {
 			t.Errorf("%s, %s: %v, natural has %v", task.Name, name, s, natural)
 		}
@@ -94,10 +98,12 @@ func settingsPerPair(t *testing.T, file string) map[string]int {
 	spec, p := methodsCampaign(t, file)
 	settings := map[string]int{}
 	for _, task := range spec.Tasks {
+		e := spec.Effective(task)
 		for _, name := range task.Methods {
 			m, err := method.Builtin().Find(name)
 			must(t, err)
-			s, err := manifest.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
+			e.Method = name
+			s, err := method.Builtin().Resolve(method.RequestOf(e), p.Schedule.Steps())
 			must(t, err)
 			if got := m.Info().Evaluations(s); got < 99 && name != "ddiff" || got > 100 {
 				t.Errorf("%s: %s, %s: %d evaluations", file, task.Name, name, got)

@@ -11,7 +11,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/item"
+	"ddiff/restore/method"
 	"ddiff/restore/prior"
 )
 
@@ -73,7 +73,7 @@ func TestGoldenSettings(t *testing.T) {
 	}
 	for _, line := range lines {
 		f := strings.Split(line, "\t")
-		cfg, err := manifest.Catalogue{}.Resolve(f[0], item.Task{Name: f[1]}, "ddiff", p.Schedule)
+		cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: f[0], Task: f[1]}, p.Schedule.Steps())
 		must(t, err)
 		got, err := json.Marshal(cfg)
 		must(t, err)

@@ -18,9 +18,9 @@ func TestResolverFollowsSigma(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &prior.Description{Card: p.Card, Schedule: p.Schedule}
-	resolve := memoize(manifest.Catalogue{}.Resolver("natural", d))
+	resolve := memoize(manifest.Catalogue{}.Resolver(d))
 	for _, sigma := range []float64{0.05, 0.2} {
-		raw, _, err := resolve(item.Task{Name: "hdr", Method: "diffpir", Sigma: new(item.Sigma(sigma))}, false, 32, 32)
+		raw, _, err := resolve(item.Task{Name: "hdr", Method: "diffpir", Preset: "natural", Sigma: new(item.Sigma(sigma))}, false, 32, 32)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -123,7 +123,7 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.Resolver(cfg.Spec.Preset, cfg.Prior)))
+	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.Resolver(cfg.Prior)))
 	expand.Known = cfg.Catalogue
 	var err error
 	if expand.Tile, expand.Overlap, err = cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/tile"
@@ -45,6 +46,22 @@ func (s Set) Serves(name string, task operator.Definition, c *prior.Card) error 
 	}
 	slices.Sort(able)
 	return fmt.Errorf("%w; methods that can: %s", err, strings.Join(able, ", "))
+}
+
+// Prepare returns the complete settings of a task with one method, and the operator for an image. given: a mask or a kernel comes from a file.
+func (s Set) Prepare(t item.Task, operators operator.Set, given bool, p *prior.Description, image operator.Shape) (out Settings, op *operator.Operator, err error) {
+	if out, err = s.Resolve(RequestOf(t), p.Schedule.Steps()); err != nil {
+		return out, nil, err
+	}
+	d, err := operators.Definition(t.Name, given)
+	if err != nil {
+		return out, nil, err
+	}
+	if err := s.Serves(t.Method, d, &p.Card); err != nil {
+		return out, nil, err
+	}
+	op, err = operator.Set{d}.New(t.Name, t.Params, image)
+	return out, op, err
 }
 
 // needsGradient is [Info.Undivided] of the methods with a gradient through the network.

@@ -12,8 +12,6 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
-	"ddiff/restore/method"
-	"ddiff/restore/operator"
 )
 
 // MaxBytes is the size limit of a file, in bytes.
@@ -128,8 +126,8 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 	if t.Choose != nil {
 		t.Choose(&t, image.Width, image.Height)
 	}
-	solver, op, err := c.resolve(t, kernelSource != nil, image)
-	if err != nil {
+	solver, op, err := c.Methods.Prepare(t, c.Operators, kernelSource != nil, &c.Prior.Description, image)
+	if err := cmp.Or(c.checkPhotons(t), err); err != nil {
 		return it, p.failed(err)
 	}
 	t.Params = op.Params
@@ -154,24 +152,15 @@ func (p Picture) failed(err error) error {
 // errPhotons is the error of photons beside an estimated noise level.
 var errPhotons = errors.New("photons and an estimated sigma: the estimate is of noise without photons; give sigma as a number, or remove photons")
 
-// resolve returns the complete settings of the method, and the operator.
-func (c Config) resolve(t item.Task, kernel bool, image operator.Shape) (out method.Settings, op *operator.Operator, err error) {
-	d, err := c.Operators.Definition(t.Name, kernel)
-	if err != nil {
-		return out, nil, err
+// checkPhotons returns an error for photons that a measurement cannot have.
+func (c Config) checkPhotons(t item.Task) error {
+	switch {
+	case t.Photons == nil:
+		return nil
+	case t.Estimated:
+		return errPhotons
+	case !c.Operators.Known(t.Name).Photons():
+		return fmt.Errorf("task %s: its measurement is no picture from black to white, so that photons have no meaning; remove photons", t.Name)
 	}
-	if t.Photons != nil && t.Estimated {
-		return out, nil, errPhotons
-	}
-	if t.Photons != nil && !d.Photons() {
-		return out, nil, fmt.Errorf("task %s: its measurement is no picture from black to white, so that photons have no meaning; remove photons", t.Name)
-	}
-	if err := c.Methods.Serves(t.Method, d, &c.Prior.Card); err != nil {
-		return out, nil, err
-	}
-	if out, err = c.Methods.Resolve(method.RequestOf(t), c.Prior.Schedule.Steps()); err != nil {
-		return out, nil, err
-	}
-	op, err = operator.Set{d}.New(t.Name, t.Params, image)
-	return out, op, err
+	return nil
 }

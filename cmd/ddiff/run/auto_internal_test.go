@@ -86,7 +86,9 @@ func TestAutoTable(t *testing.T) {
 			if !strings.Contains(task.Choice, want) {
 				t.Errorf("%s at %v: %q, want %s", a.task, s.Sigma, task.Choice, want)
 			}
-			if _, err := c.Resolve(s.Preset, s.Effective(task), s.Methods[0], p.Schedule); err != nil {
+			whole := s.Effective(task)
+			whole.Method = s.Methods[0]
+			if _, err := c.Methods.Resolve(method.RequestOf(whole), p.Schedule.Steps()); err != nil {
 				t.Errorf("%s, %d runs: %v", a.task, runs, err)
 			}
 		}
