@@ -1,44 +1,23 @@
 package solver
 
 import (
-	"context"
 	"sync"
 
-	"ddiff/internal/lifecycle"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/infer"
 )
 
-// ahead draws the noise of the next step while the device works on the present one.
-type ahead struct {
-	ready   chan struct{}
-	service *lifecycle.Service
-}
-
-// drawAhead starts drawing at a step. The caller must call stop. The end of ctx does not stop it: next always returns.
-func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *ahead {
-	a := &ahead{ready: make(chan struct{})}
-	a.service = lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		for at := first; at < len(s.run.Steps); at++ {
-			for d, t := range s.draws[at%2] {
-				s.drawStep(t.F32, d, problems, at)
-			}
-			select {
-			case a.ready <- struct{}{}:
-			case <-ctx.Done():
-				return nil
-			}
+// drawAhead starts to draw the noise of a step into Solver.draws, while the device works on the step before.
+func (p *batchPart) drawAhead(at int) {
+	if at == len(p.solver.run.Steps) {
+		return
+	}
+	p.drawing.Go(func() {
+		for d, t := range p.solver.draws[at%2] {
+			p.solver.drawStep(t.F32, d, p.problems, at)
 		}
-		return nil
 	})
-	return a
 }
-
-// next waits for the noise of the next step, which is in Solver.draws until the following call.
-func (a *ahead) next() { <-a.ready }
-
-// stop joins the goroutine that draws.
-func (a *ahead) stop() { a.service.Stop() }
 
 // drawShift is the position of a draw's number in the step of its noise key, above the time index.
 const drawShift = 20

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -48,8 +49,8 @@ func TestDrawInParts(t *testing.T) {
 	}
 }
 
-// TestAheadStops: drawing ends with stop, before the first step is taken, in the middle of a later one, and after the last.
-func TestAheadStops(t *testing.T) {
+// TestAheadEnds: drawing is joined before the first step, after a later one, and after the last, behind which nothing is drawn.
+func TestAheadEnds(t *testing.T) {
 	s, _ := undivided(t, 2)
 	for i := range s.draws {
 		for d := range s.run.Info.Draws {
@@ -60,11 +61,11 @@ func TestAheadStops(t *testing.T) {
 	}
 	before := goleak.IgnoreCurrent()
 	for taken := range len(s.run.Steps) + 1 {
-		a := s.drawAhead(t.Context(), []Problem{{}, {Key: noise.Key{1}}}, 0)
-		for range taken {
-			a.next()
+		p := batchPart{solver: s, problems: []Problem{{}, {Key: noise.Key{1}}}, drawing: &sync.WaitGroup{}}
+		for at := range taken + 1 {
+			p.drawAhead(at)
+			p.drawing.Wait()
 		}
-		a.stop()
 		goleak.VerifyNone(t, before)
 	}
 }

@@ -160,16 +160,12 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 		return err
 	}
 	first := states[0].Step
-	for i, p := range parts {
-		parts[i].ahead = p.solver.drawAhead(ctx, p.problems, first)
+	for _, p := range parts {
+		p.drawAhead(first)
 	}
-	defer func() {
-		for _, p := range parts {
-			p.ahead.stop()
-		}
-	}()
 	err = s.makeSteps(ctx, parts, first, progress)
 	for _, p := range parts {
+		p.drawing.Wait()
 		if unread := p.unload(ctx, first); unread != nil && (err == nil || errors.Is(err, errKeep)) {
 			err = unread
 		}

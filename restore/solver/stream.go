@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"sync"
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
@@ -30,8 +31,8 @@ type batchPart struct {
 	problems []Problem
 	states   []State
 	curves   []Curves
-	made     int // steps since the start
-	ahead    *ahead
+	made     int             // steps since the start
+	drawing  *sync.WaitGroup // of the next step's noise
 }
 
 // divide divides a batch among the streams and loads the parts. Streams at the end may get none of a small batch.
@@ -54,7 +55,7 @@ func (s *Solver) divide(problems []Problem, states []State, curves []Curves) ([]
 	var out []batchPart
 	for first, i := 0, 0; first < len(problems); i++ {
 		end := min(first+streams[i].n, len(problems))
-		p := batchPart{solver: streams[i], first: first, problems: problems[first:end], states: states[first:end], curves: curves[first:end], made: states[0].Step}
+		p := batchPart{solver: streams[i], first: first, problems: problems[first:end], states: states[first:end], curves: curves[first:end], made: states[0].Step, drawing: &sync.WaitGroup{}}
 		if err := p.solver.load(p.problems, p.states, first); err != nil {
 			return nil, err
 		}
@@ -66,7 +67,8 @@ func (s *Solver) divide(problems []Problem, states []State, curves []Curves) ([]
 
 // makeStep makes the step at.
 func (p *batchPart) makeStep(ctx context.Context, at int) error {
-	p.ahead.next()
+	p.drawing.Wait()
+	p.drawAhead(at + 1)
 	err := p.solver.makeStep(ctx, at, p.first, p.curves)
 	if err == nil {
 		p.made = at + 1
