@@ -86,20 +86,21 @@ func (e *Engine) divisible(p Plan) bool {
 // Form returns the form of a plan's network for batches of n, "" for the exported one: that of the build, or the chosen one, which is known from the first
 // Solver on. A step that differentiates the network, or evaluates it in a loop, has it as exported.
 func (e *Engine) Form(p Plan, n int) prior.Form {
-	if e.RuntimeFor(p).Divides() || !e.divisible(p) {
+	form := e.cfg.Build.Form
+	if chosen, ok := e.forms.Load(e.workload(p, n)); ok {
+		form = chosen.(prior.Form)
+	}
+	if form == "" || e.RuntimeFor(p).Divides() || !e.divisible(p) {
 		return ""
 	}
-	if form, ok := e.forms.Load(e.workload(p, n)); ok {
-		return form.(prior.Form)
-	}
-	return e.cfg.Build.Form
+	return form
 }
 
 // formFor is Form before a solver. It chooses if need be, and checks a stated form.
 func (e *Engine) formFor(ctx context.Context, p Plan, n int) (prior.Form, error) {
 	form, rt := e.Form(p, n), e.RuntimeFor(p)
 	key := e.workload(p, n)
-	if _, known := e.forms.Load(key); known || rt.Divides() || !e.divisible(p) || form == "" && e.cfg.ChooseOn != rt.Provider() {
+	if _, known := e.forms.Load(key); known || form == "" && e.cfg.ChooseOn != rt.Provider() || rt.Divides() || !e.divisible(p) {
 		return form, nil
 	}
 	w := key
