@@ -46,7 +46,15 @@ func IsJPEG(data []byte) bool {
 
 // IsLossy reports whether a file's compression changes pixels: that of JPEG, also in TIFF, and of WebP without its lossless mode.
 func IsLossy(data []byte) bool {
-	return IsJPEG(data) || matches(data, webpMagic) && container.WebPBody(data, "VP8 ") != nil || tiff.IsJPEG(data)
+	switch FormatOf(data) {
+	case "webp":
+		return container.WebPBody(data, "VP8 ") != nil
+	case "tiff":
+		return tiff.IsJPEG(data)
+	case "jpeg":
+		return true
+	}
+	return false
 }
 
 // ReadJPEGHeader reads quantisation tables and sampling of a JPEG file. It returns [ErrFormat] for a damaged header, and for a file that does
