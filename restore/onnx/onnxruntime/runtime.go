@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -186,10 +187,16 @@ func start(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
+// cudaLibrary has the CUDA provider. It is beside the library of builds with one.
+const cudaLibrary = "libonnxruntime_providers_cuda.so"
+
 // chooseProvider tries the provider with a session of a tiny graph. Auto falls back to the CPU.
 func (r *Runtime) chooseProvider() error {
 	d := Device{Provider: r.cfg.Provider, Index: r.cfg.Device}
 	if r.cfg.Provider == ProviderAuto {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(r.cfg.Library), cudaLibrary)); err != nil {
+			return nil //nolint:nilerr // a build for the CPU
+		}
 		d.Provider = ProviderCUDA
 	}
 	if d.Provider == ProviderTensorRT {
