@@ -104,11 +104,8 @@ func (e *Expander) item(row Row, probe Probe, t item.Task, index int, estimates 
 		return item.Item{}, err
 	}
 	t.Estimated = *t.Sigma == item.SigmaAuto
-	if t.Photons != nil && known && !declared.Photons() {
-		return item.Item{}, errPhotons(t.Name)
-	}
-	if t.Photons != nil && t.Estimated {
-		return item.Item{}, errPhotonsAuto
+	if err := t.CheckPhotons(!known || declared.Photons()); err != nil {
+		return item.Item{}, err
 	}
 	if t.Estimated {
 		sigma, err := estimateOf(row, estimates)

@@ -93,26 +93,13 @@ func (c *checker) photons(field string, x *float64) {
 // photonsOf reports the tasks with photons whose measurement cannot have their noise.
 func (c *checker) photonsOf() {
 	for i, t := range c.spec.Tasks {
-		e := c.spec.Effective(t)
-		if e.Photons != nil && *e.Sigma == item.SigmaAuto {
-			c.add(taskField(i), errPhotonsAuto)
+		d, known := c.task(t.Name)
+		picture, field := known && d.Photons() || !known && t.Operator == "", taskField(i)
+		if !picture && t.Photons == nil {
+			field = "photons"
+		} else if !picture {
+			field += ".photons"
 		}
-		if d, known := c.task(t.Name); e.Photons == nil || known && d.Photons() || !known && t.Operator == "" {
-			continue
-		}
-		field := "photons"
-		if t.Photons != nil {
-			field = taskField(i) + ".photons"
-		}
-		c.add(field, errPhotons(t.Name))
+		c.add(field, c.spec.Effective(t).CheckPhotons(picture))
 	}
-}
-
-// errPhotonsAuto is the error of photons beside an estimated noise level.
-var errPhotonsAuto = errors.New("has photons and sigma auto, which estimates noise without photons; give sigma as a number, or remove photons")
-
-// errPhotons is the error of photons for a task whose measurement is no picture.
-func errPhotons(task string) error {
-	return errors.New("the measurement of task " + task + " is no picture from black at -1 to white at 1, so that photons have no meaning; remove photons, " +
-		"or give them to other tasks only")
 }

@@ -2,6 +2,7 @@ package item
 
 import (
 	_ "embed" // TaskSource
+	"errors"
 	"maps"
 
 	"ddiff/restore/parameter"
@@ -59,6 +60,19 @@ type Task struct {
 	// KeepStates is [Item.KeepStates], KeepObserved [Item.KeepObserved] of items with a mask.
 	KeepStates   string `json:"-"`
 	KeepObserved bool   `json:"-"`
+}
+
+// CheckPhotons returns an error for photons that a measurement cannot have. picture: it is one from black to white.
+func (t Task) CheckPhotons(picture bool) error {
+	switch {
+	case t.Photons == nil:
+		return nil
+	case !picture:
+		return errors.New("the measurement of task " + t.Name + " is no picture from black at -1 to white at 1, so that photons have no meaning; remove photons, or give them to other tasks only")
+	case t.Estimated || *t.Sigma == SigmaAuto:
+		return errors.New("has photons and sigma auto, which estimates noise without photons; give sigma as a number, or remove photons")
+	}
+	return nil
 }
 
 // Item returns the item of a cell at a working size, without its files and the solver's settings. Without a size it is that of a failure.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"ddiff/internal/redact"
@@ -127,7 +126,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		t.Choose(&t, image.Width, image.Height)
 	}
 	solver, op, err := c.Methods.Prepare(t, c.Operators, kernelSource != nil, &c.Prior.Description, image)
-	if err := cmp.Or(c.checkPhotons(t), err); err != nil {
+	if err := cmp.Or(t.CheckPhotons(c.Operators.Known(t.Name).Photons()), err); err != nil {
 		return it, p.failed(err)
 	}
 	t.Params = op.Params
@@ -147,20 +146,4 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 // failed is an error that follows from the settings of a picture.
 func (p Picture) failed(err error) error {
 	return fmt.Errorf("task %s, method %s: %w", p.Task.Name, p.Task.Method, err)
-}
-
-// errPhotons is the error of photons beside an estimated noise level.
-var errPhotons = errors.New("photons and an estimated sigma: the estimate is of noise without photons; give sigma as a number, or remove photons")
-
-// checkPhotons returns an error for photons that a measurement cannot have.
-func (c Config) checkPhotons(t item.Task) error {
-	switch {
-	case t.Photons == nil:
-		return nil
-	case t.Estimated:
-		return errPhotons
-	case !c.Operators.Known(t.Name).Photons():
-		return fmt.Errorf("task %s: its measurement is no picture from black to white, so that photons have no meaning; remove photons", t.Name)
-	}
-	return nil
 }
