@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,13 @@ def test_words_by_byte_pairs(tmp_path: Path) -> None:
             tokens.words(text, tmp_path)
     with pytest.raises(ExportError, match="tokenizer"):
         tokens.words("hat", tmp_path / "none")
+
+
+def test_sd21_and_sd21_base_differ_in_what_they_predict() -> None:
+    """The self-test exports the first one only."""
+    base, other = ldm.CONFIGS["sd21_base"], ldm.CONFIGS["sd21"]
+    assert base == replace(other, prediction="epsilon", published=base.published, unet=base.unet)
+    assert base.unet == replace(other.unet, license=base.unet.license)
 
 
 def test_tokens_of_a_prompt_are_framed() -> None:
