@@ -150,16 +150,15 @@ func TestListenRefuses(t *testing.T) {
 	wantMessage(t, e, "-listen: ", "address already in use")
 }
 
-// endlessPrior returns the bytes of a score model that loops without end, but at the time at which a new prior is verified.
+// endlessPrior returns the bytes of a score model that loops without end for images larger than those of 32×32 pixels on which a new prior is
+// verified, within 20 s.
 func endlessPrior(t *testing.T) []byte {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
-	const verified = 1000 / 2 // of the schedule in card
-	at := g.Input("t", onnx.Int64, -1)
-	at.Dims = []int{1} // of a batch of one
-	distance := g.Add(at, g.Ints(-verified))
-	final, _ := g.Loop(g.Mul(g.Mul(distance, distance), g.Ints(1<<40)), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+	g.Input("t", onnx.Int64, -1)
+	larger := g.Add(g.Reshape(g.Apply("Size", onnx.Int64, nil, nil, x), 1), g.Ints(-3*32*32))
+	final, _ := g.Loop(g.Mul(larger, g.Ints(1<<40)), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
 		return []onnx.Value{b.Mul(s[0], b.Scalar(0.5))}, nil
 	})
 	g.Output("eps", final[0])
