@@ -15,7 +15,7 @@ func TestRunOnSeveralDevices(t *testing.T) {
 	dir, temp := photographs(t, "chelsea", "coffee", "rocket"), t.TempDir()
 	outs := map[string]string{"cpu": filepath.Join(temp, "one"), "cpu,cpu": filepath.Join(temp, "two")}
 	for device, out := range outs {
-		e := restore(t, "--images", dir, "--task", "denoise,super_resolution", "--runs", "2", "--steps", "10", "--batch", "1", "--device", device, "--quiet", "--out", out)
+		e := restore(t, "--images", dir, "--task", "denoise,super_resolution", "--runs", "2", "--steps", "3", "--batch", "1", "--device", device, "--quiet", "--out", out)
 		wantCode(t, e, 0)
 		wantCounts(t, e, 12, 0, 0, out)
 	}
@@ -56,7 +56,7 @@ func TestRefusedDevices(t *testing.T) {
 // TestRestoreOnSeveralDevices: each device restores a part of the pictures, which are those of one device.
 func TestRestoreOnSeveralDevices(t *testing.T) {
 	t.Parallel()
-	dir, temp := photographs(t, "chelsea", "coffee", "rocket"), t.TempDir()
+	dir, temp := corners(t, "chelsea", "coffee", "rocket"), t.TempDir()
 	for device, out := range map[string]string{"cpu": "one", "cpu,cpu,cpu,cpu": "four"} {
 		e := ddiff(t, "restore", dir, "--task", "denoise", "--sigma", "0.1", "--steps", "2", "--threads", "1", "--quiet", "--device", device, "--out", filepath.Join(temp, out))
 		wantCode(t, e, 0)
@@ -76,7 +76,7 @@ func TestRestoreOnSeveralDevices(t *testing.T) {
 // TestRestoreResultsWithPrecision: the precision asks the device, which the campaign then opens again.
 func TestRestoreResultsWithPrecision(t *testing.T) {
 	t.Parallel()
-	dir, temp := photographs(t, "coffee"), t.TempDir()
+	dir, temp := corners(t, "coffee"), t.TempDir()
 	e := ddiff(t, "restore", dir, "--task", "denoise", "--steps", "2", "--threads", "1", "--quiet", "--device", "cpu", "--precision", "float32",
 		"--unchecked", "--results", filepath.Join(temp, "results"), "--out", temp)
 	wantCode(t, e, 0)

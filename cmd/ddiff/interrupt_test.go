@@ -22,7 +22,7 @@ func TestInterrupt(t *testing.T) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // under nohup, which ignores the signal, the program would inherit that
 	dir := photographs(t, "chelsea", "coffee")
 	args := func(out string, more ...string) []string {
-		return append([]string{"--images", dir, "--task", "motion_deblur", "--steps", "120", "--out", out}, more...)
+		return append([]string{"--images", dir, "--task", "motion_deblur", "--steps", "50", "--out", out}, more...)
 	}
 	reference := filepath.Join(t.TempDir(), "reference")
 	wantCode(t, restore(t, args(reference, "--batch", "2")...), 0)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/raster"
 )
 
 // program is the binary under test. Cache replaces the user's cache directory.
@@ -241,6 +242,18 @@ func photographs(t *testing.T, names ...string) string {
 	dir := t.TempDir()
 	for _, name := range names {
 		copyFile(t, photograph(name), filepath.Join(dir, name+".png"))
+	}
+	return dir
+}
+
+// corners writes the first 48 columns and rows of bundled photographs to a new directory.
+func corners(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		data, err := raster.EncodePNG(raster.Crop(picture(t, photograph(name)), 48, 48))
+		must(t, err)
+		write(t, filepath.Join(dir, name+".png"), data)
 	}
 	return dir
 }

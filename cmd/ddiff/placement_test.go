@@ -14,7 +14,7 @@ func TestPlacement(t *testing.T) {
 	dir := photographs(t, "chelsea", "coffee", "rocket")
 	const tasks, others = "inpaint_random,phase_retrieval", "phase_retrieval,inpaint_random"
 	args := func(images, tasks, out string, more ...string) []string {
-		return append([]string{"--images", images, "--task", tasks, "--size", "32", "--steps", "20", "--seed", "5", "--out", out}, more...)
+		return append([]string{"--images", images, "--task", tasks, "--size", "32", "--steps", "8", "--seed", "5", "--out", out}, more...)
 	}
 	reference := filepath.Join(t.TempDir(), "reference")
 	e := restore(t, args(dir, tasks, reference, "--batch", "1")...)
