@@ -28,6 +28,14 @@ heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/
 # These write and read many rows, which shows how memory grows, and takes ten times as long with the race detector.
 bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows|MemoryOfRows)$'
 
+# The race detector watches no codecs and no drawing of pictures, which have no goroutines, and which it slows down ten times: reports of campaigns
+# would take most of its time.
+race=(-race)
+for package in image/... compress/... github.com/klauspost/compress/{flate,internal/le} golang.org/x/image/... github.com/golang/freetype/... \
+	ddiff/restore/raster/... ddiff/coordinator/report/sheet; do
+	race+=("-gcflags=$package=-race=false")
+done
+
 # Stages run in two lanes beside each other: processes wait for each other while the other lane computes.
 stage() { # stage NAME COMMAND...
 	local name=$1 begin=$SECONDS result=passed TIMEFORMAT='== processor time: %U s, and %S s in the kernel'
@@ -47,7 +55,7 @@ gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
 }
 
 racing_program() { # some tests of the command line, with the race detector in the program
-	DDIFF_RACE=1 gotests program-race -run '^Test(Kill|CancelFreesHungWorker)$' ./cmd/ddiff
+	GOFLAGS="$GOFLAGS ${race[*]:1}" DDIFF_RACE=1 gotests program-race -run '^Test(Kill|CancelFreesHungWorker)$' ./cmd/ddiff
 }
 
 testbed() { # the tests of the module that runs clusters of processes, which the race detector does not see
@@ -83,8 +91,8 @@ packages_lane() { # lint, the packages and exported priors
 	mapfile -t racing < <(grep -Ev "$compute|^ddiff/cmd/ddiff$" <<<"$packages")
 	mapfile -t plain < <(grep -E "$compute" <<<"$packages")
 	stage lint make lint
-	stage "Go, with the race detector" gotests race -race -skip "$bulk" "${racing[@]}"
-	stage "streams, with the race detector" gotests streams -race -run 'Streams' ./restore/solver ./restore/prior
+	stage "Go, with the race detector" gotests race "${race[@]}" -skip "$bulk" "${racing[@]}"
+	stage "streams, with the race detector" gotests streams "${race[@]}" -run 'Streams' ./restore/solver ./restore/prior
 	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./dataset
 	# One package at a time: each uses all cores.
 	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
