@@ -19,14 +19,19 @@ func PSNR(x, y *raster.Image) (float64, error) {
 	if err := checkPair(x, y); err != nil {
 		return 0, fmt.Errorf("psnr: %w", err)
 	}
+	return decibels(distance(x.Pix, y.Pix), len(x.Pix)), nil
+}
+
+// distance returns the sum of the squares of halved differences of values that are clipped to [-1, 1] and mapped to [0, 1].
+func distance(x, y []float32) float64 {
 	sum := 0.0
 	var a, b [block]float32
-	for at := 0; at < len(x.Pix); at += block {
-		n := min(block, len(x.Pix)-at)
-		halves(a[:], b[:], x.Pix[at:][:n], y.Pix[at:])
+	for at := 0; at < len(x); at += block {
+		n := min(block, len(x)-at)
+		halves(a[:], b[:], x[at:][:n], y[at:])
 		sum += squares(b[:n], 0)
 	}
-	return decibels(sum, len(x.Pix)), nil
+	return sum
 }
 
 // block is the number of values of an image that are compared together.

@@ -3,6 +3,7 @@ package metric
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ddiff/restore/raster"
 )
@@ -24,22 +25,13 @@ func compareSharpness(truth, restored *raster.Image) (float64, error) {
 
 // gradientEnergy returns the mean squared difference of neighbouring samples, in both directions together.
 func gradientEnergy(img *raster.Image) float64 {
-	sum := 0.0
-	above, here := make([]float32, img.Width), make([]float32, img.Width)
-	for at := 0; at < len(img.Pix); at += img.Width {
-		for i, v := range img.Pix[at:][:img.Width] {
-			here[i] = clip(v)
+	sum, width := 0.0, img.Width
+	for c := range img.Channels {
+		plane := img.Plane(c)
+		sum += distance(plane[:len(plane)-width], plane[width:])
+		for row := range slices.Chunk(plane, width) {
+			sum += distance(row[:width-1], row[1:])
 		}
-		if at%(img.Width*img.Height) == 0 {
-			copy(above, here) // above the first row of a channel is nothing
-		}
-		left := here[0]
-		for i, v := range here {
-			down, right := float64(v-above[i]), float64(v-left)
-			sum += down*down + right*right
-			left = v
-		}
-		above, here = here, above
 	}
-	return sum / 4 / float64(len(img.Pix))
+	return 4 * sum / float64(len(img.Pix))
 }
