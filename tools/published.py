@@ -91,25 +91,32 @@ def ladder(rows: list[Row]) -> list[str]:
     return lines
 
 
+# The files of the set many by the side of the photographs.
+MANY = {"64": "quality-many.csv", "128": "quality-many-128.csv", "256": "quality-many-256.csv"}
+
+
 def many(rows: list[Row]) -> list[str]:
-    """The lines of the tables of docs/data/quality-many.csv: the mean PSNR of each cell and by how much ddiff is ahead of each other method, and the counts of
-    the cells, also with Holm's correction over those of a method."""
+    """The lines of the table of the first of MANY: the mean PSNR of each cell and by how much ddiff is ahead of each other method."""
     others = [m for m in dict.fromkeys(r["method"] for r in rows) if m != "ddiff"]
-    tests: dict[str, list[Row]] = {m: [] for m in others}
     lines = [f"| task | `ddiff` | {' | '.join(f'`{m}` | ahead' for m in others)} |", "|---" * (2 + 2 * len(others)) + "|"]
     for (task, _, _), of in psnr(rows).items():
         means, columns = {m: np.mean(list(of[m].values())) for m in of}, []
         for m in others:
-            if m in of:
-                tests[m].append(versus(of, "ddiff", m))
-            columns.append(f"{means[m]:.2f} | {signed(float(tests[m][-1]['ahead']), float(tests[m][-1]['half_width']))}" if m in of else "– | –")
+            test = versus(of, "ddiff", m) if m in of else {}
+            columns.append(f"{means[m]:.2f} | {signed(float(test['ahead']), float(test['half_width']))}" if test else "– | –")
         lines.append(f"| {task} | {means['ddiff']:.2f} | {' | '.join(columns)} |")
-    lines += ["", "| `ddiff` against | cells | best or tied | ahead | with Holm | behind | with Holm |", "|---" * 7 + "|"]
-    photographs = len({r["image"] for r in rows})
-    for m, of in tests.items():
-        kept = [r for r, stays in zip(of, corrected(of, photographs)) if stays]
-        counts = (len(of), tied(of), len(beyond(of, 1)), len(beyond(kept, 1)), len(beyond(of, -1)), len(beyond(kept, -1)))
-        lines.append(f"| `{m}` | {' | '.join(map(str, counts))} |")
+    return lines
+
+
+def against(by_side: dict[str, list[Row]]) -> list[str]:
+    """The lines of the table of MANY: by method and side the counts of the cells, also with Holm's correction over those of the row."""
+    lines = ["| `ddiff` against | side | cells | best or tied | ahead | with Holm | behind | with Holm |", "|---" * 8 + "|"]
+    for m in (m for m in dict.fromkeys(r["method"] for rows in by_side.values() for r in rows) if m != "ddiff"):
+        for side, rows in by_side.items():
+            of = [versus(of, "ddiff", m) for of in psnr(rows).values() if m in of]
+            kept = [r for r, stays in zip(of, corrected(of, len({r["image"] for r in rows}))) if stays]
+            counts = (len(of), tied(of), len(beyond(of, 1)), len(beyond(kept, 1)), len(beyond(of, -1)), len(beyond(kept, -1)))
+            lines += [f"| `{m}` | {side} | {' | '.join(map(str, counts))} |"] if of else []
     return lines
 
 
@@ -192,7 +199,7 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
         also = [f"{float(row[m]):.2f}" if row.get(m) else "–" for m in ("diffpir", "ddrm", "daps")]
         for text, value in zip(texts, (f"{ddiff:.2f}", f"{dpir:.2f}", f"{ahead:+.2f} ± {half:.2f}".replace("-", "−"), *also)):
             yield line, text, value
-    for line in filter(None, (*many(stored("quality-many.csv")), *ladder(stored("ladder.csv")))):
+    for line in (*many(stored(MANY["64"])), *against({side: stored(name) for side, name in MANY.items()}), *ladder(stored("ladder.csv"))):
         yield line, line if f"\n{line}\n" in page else "", line
 
 

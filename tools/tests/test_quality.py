@@ -101,7 +101,7 @@ def test_published_figures(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_many() -> None:
-    """The tables of a set with cells that lack a method: one beyond its interval, one within it, and one tied."""
+    """The tables of sets with cells that lack a method: one beyond its interval, one within it, and one tied."""
     rows = []
 
     def cell(task: str, **methods: list[float]) -> None:
@@ -112,9 +112,11 @@ def test_many() -> None:
     cell("tied", ddiff=[21, 22, 23], dpir=[21, 22.01, 23.01])
     assert published.many(rows) == [
         "| task | `ddiff` | `dpir` | ahead | `late` | ahead |", "|---|---|---|---|---|---|",
-        "| sure | 22.00 | 21.00 | +1.00 ± 0.01 | 23.00 | −1.00 ± 0.01 |", "| weak | 22.00 | 21.20 | +0.80 ± 0.86 | – | – |", "| tied | 22.00 | 22.01 | −0.01 ± 0.01 | – | – |",
-        "", "| `ddiff` against | cells | best or tied | ahead | with Holm | behind | with Holm |", "|---|---|---|---|---|---|---|",
-        "| `dpir` | 3 | 3 | 1 | 1 | 0 | 0 |", "| `late` | 1 | 0 | 0 | 0 | 1 | 1 |"]
+        "| sure | 22.00 | 21.00 | +1.00 ± 0.01 | 23.00 | −1.00 ± 0.01 |", "| weak | 22.00 | 21.20 | +0.80 ± 0.86 | – | – |", "| tied | 22.00 | 22.01 | −0.01 ± 0.01 | – | – |"]
+    assert published.against({"64": rows, "128": rows[:6]}) == [
+        "| `ddiff` against | side | cells | best or tied | ahead | with Holm | behind | with Holm |", "|---|---|---|---|---|---|---|---|",
+        "| `dpir` | 64 | 3 | 3 | 1 | 1 | 0 | 0 |", "| `dpir` | 128 | 1 | 1 | 1 | 1 | 0 | 0 |",
+        "| `late` | 64 | 1 | 0 | 0 | 0 | 1 | 1 |"]
 
 
 def test_holm() -> None:
