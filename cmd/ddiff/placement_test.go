@@ -119,4 +119,8 @@ func TestOwnKernel(t *testing.T) {
 	wantCode(t, e, 3)
 	wantMessage(t, e, "failed: own (gaussian_deblur)", "ddrm cannot restore task gaussian_deblur", "which a kernel from a file does not have")
 	wantLine(t, e, "done=1 failed=1 dead=0")
+	write(t, filepath.Join(dir, "std.csv"), []byte("image,kernel,param.std\na.png,k.npy,2\n"))
+	e = ddiff(t, append([]string{"run", filepath.Join(dir, "std.csv"), "--out", filepath.Join(dir, "std")}, base...)...)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "task gaussian_deblur with a kernel: wrong parameter std")
 }

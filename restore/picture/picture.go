@@ -36,7 +36,7 @@ type Picture struct {
 	Mask, Kernel File
 	// Range has the values of black and white in an array, or in the samples of a picture. Nil: those of the task.
 	Range *item.ValueRange
-	// Task has the settings of its restoration, with one method and one run. Params that are missing have their defaults, or are read from the file; a Sigma that is
+	// Task has the settings of its restoration, with one method, one run and a Sigma. Params that are missing have their defaults, or are read from the file; a Sigma that is
 	// auto is estimated; Precision, if it is empty, is that of the engine.
 	Task item.Task
 }

@@ -100,8 +100,7 @@ const MaxSize = 1 << 20
 
 // Parse reads the CSV file of a publication's figures. Comment lines begin with #. The columns, in any order:
 // task and method, which are required; table; data, images, size (as in 256x256), sigma, prior, preset, steps, runs, select and metrics (as in psnr@1
-// ssim@1), the circumstances; psnr, ssim, lpips and residual with the half-widths of their 95 % intervals psnr_half, ssim_half, lpips_half and
-// residual_half; remark. Name is the name of the file in errors, which wrap [ErrPublished] and name the line.
+// ssim@1), the circumstances; lpips and the main metrics by their names, with the half-widths of their 95 % intervals, such as psnr_half; remark. Name is the name of the file in errors, which wrap [ErrPublished] and name the line.
 func Parse(name string, r io.Reader) (*Figures, error) {
 	p := &Figures{Name: name}
 	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))

@@ -78,7 +78,7 @@ func figureColumns(s aggregate.Summary, metrics metric.Set) []figureColumn {
 	out := []figureColumn{{"n", nil, func(*aggregate.Row) statistic.Estimate { return statistic.Estimate{} }, false, nil}}
 	for _, m := range metrics {
 		c := figureColumn{m.Title, decimals(m.Decimals), func(r *aggregate.Row) statistic.Estimate { return r.Metrics[m.Name] }, true, nil}
-		if m.Better != "" {
+		if m.Better == metric.Higher || m.Better == metric.Lower { // the mean of distances to zero on both sides of it says nothing
 			c.merit = m.Merit
 		}
 		if out = append(out, c); m.Name == metric.NamePSNR {
