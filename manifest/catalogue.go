@@ -146,11 +146,9 @@ func (c Catalogue) definition(task item.Task, own bool) (operator.Definition, er
 		return operator.Definition{Name: task.Name, Own: c.Files[task.Operator]}, nil //nolint:nilerr // the name is checked elsewhere
 	}
 	if own {
-		if _, err := d.Parameters.Complete(task.Params); err != nil {
-			return d, fmt.Errorf("task %s with a kernel: %w", task.Name, err)
-		}
+		_, err = operator.Set{d}.Parameters(task.Name, task.Params)
 	}
-	return d, nil
+	return d, err
 }
 
 // Resolver prepares the tasks of items. It also reports the errors of the worker that follow from the settings alone, such as an operator that does not suit the image.

@@ -178,6 +178,9 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
         (r"of \[`dpir`\]\(docs/methods/dpir.md\), without dual variable, in (\w+) of (\w+) tasks, and behind in (\w+), `colorize`. It is ahead of DiffPIR with as many evaluations in (\w+), and of the mean of five such runs in (\w+)\.",
          (WORDS[len(beyond(fifty["dpir"], 1))], WORDS[len(fifty["dpir"])], WORDS[len(beyond(fifty["dpir"], -1))], *(WORDS[len(beyond(fifty[m], 1))] for m in ("diffpir_late", "diffpir_mean")))),
         (r"with this prior (\S+) dB behind `ddiff` in \[(\w+) tasks\].*, and beyond its interval behind DiffPIR in (\w+) of (\w+), ahead in (\w+);", of_the_paper(every)),
+        (r"`ddiff` is (\S+) dB behind `dpir` in `colorize` at 64, (\S+) dB in Gaussian deblurring at 256\.",
+         (f"{-float(next(versus(of, 'ddiff', 'dpir')['ahead'] for (task, _, _), of in psnr(stored(MANY[side])).items() if task == name)):.2f}"
+          for side, name in (("64", "colorize"), ("256", "gaussian_deblur")))),
         (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=8     of all seven",
          (len(every), tied(best["ddiff"]), tied(best["dpir"]), f"{-min(float(r['ahead']) for r in best['ddiff']):.2f}")),
         (r"ahead of that mean beyond its interval in (\d+) of (\d+) cells, .* behind beyond it in (\w+)\.",

@@ -60,11 +60,6 @@ func (s Set) Prepare(t item.Task, operators operator.Set, given bool, p *prior.D
 	if err := s.Serves(t.Method, d, &p.Card); err != nil {
 		return out, nil, err
 	}
-	if given && operators.Known(t.Name).Given != nil {
-		if _, err := d.Parameters.Complete(t.Params); err != nil {
-			return out, nil, fmt.Errorf("task %s with a kernel: %w", t.Name, err)
-		}
-	}
 	op, err = operator.Set{d}.New(t.Name, t.Params, image)
 	return out, op, err
 }

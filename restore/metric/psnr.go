@@ -19,16 +19,16 @@ func PSNR(x, y *raster.Image) (float64, error) {
 	if err := checkPair(x, y); err != nil {
 		return 0, fmt.Errorf("psnr: %w", err)
 	}
-	return decibels(distance(x.Pix, y.Pix), len(x.Pix)), nil
+	return decibels(distance(x.Pix, y.Pix, new([2][block]float32)), len(x.Pix)), nil
 }
 
 // distance returns the sum of the squares of halved differences of values that are clipped to [-1, 1] and mapped to [0, 1].
-func distance(x, y []float32) float64 {
+func distance(x, y []float32, scratch *[2][block]float32) float64 {
 	sum := 0.0
-	var a, b [block]float32
+	a, b := scratch[0][:], scratch[1][:]
 	for at := 0; at < len(x); at += block {
 		n := min(block, len(x)-at)
-		halves(a[:], b[:], x[at:][:n], y[at:])
+		halves(a, b, x[at:][:n], y[at:])
 		sum += squares(b[:n], 0)
 	}
 	return sum

@@ -144,6 +144,9 @@ func (s Set) resolve(name string, given map[string]float64) (Definition, map[str
 		return d, nil, err
 	}
 	p, err := d.Parameters.Complete(given)
+	if err != nil && d.given {
+		name += " with a kernel" // whose parameters are others
+	}
 	if err != nil {
 		return d, nil, fmt.Errorf("task %s: %w", name, err)
 	}

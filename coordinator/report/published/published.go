@@ -43,14 +43,15 @@ type publishedFigure struct {
 	name, heading string
 	decimals      int
 	of            func(*aggregate.Row) statistic.Estimate
+	shown         bool // the results have it
 }
 
 func publishedFigures() []publishedFigure {
 	var out []publishedFigure
 	for _, m := range metric.Builtin().Main() {
-		out = append(out, publishedFigure{m.Name, m.Title, m.Decimals, func(r *aggregate.Row) statistic.Estimate { return r.Metrics[m.Name] }})
+		out = append(out, publishedFigure{m.Name, m.Title, m.Decimals, func(r *aggregate.Row) statistic.Estimate { return r.Metrics[m.Name] }, false})
 	}
-	return append(out, publishedFigure{"lpips", "LPIPS", 3, lpips})
+	return append(out, publishedFigure{"lpips", "LPIPS", 3, lpips, false})
 }
 
 // figures are those that the publication has.

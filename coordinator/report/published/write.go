@@ -30,16 +30,13 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 	}
 	t.Head = append(t.Head, "n")
 	figures := p.figures()
-	shown := make([]bool, len(figures))
 	for k, f := range figures {
-		for i := range pairs {
-			shown[k] = shown[k] || pairs[i].ours != nil && f.of(pairs[i].ours).N > 0
-		}
-		if shown[k] {
+		shown := slices.ContainsFunc(pairs, func(p publishedPair) bool { return p.ours != nil && f.of(p.ours).N > 0 })
+		if figures[k].shown = shown; shown {
 			t.Head = append(t.Head, f.heading)
 		}
 		t.Head = append(t.Head, f.heading+" theirs")
-		if shown[k] {
+		if shown {
 			t.Head = append(t.Head, "difference")
 		} else {
 			t.Notes = append(t.Notes, f.heading+": these results have none, or those of several networks.")
@@ -49,7 +46,7 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 		if i > 0 && pairs[i-1].task != pair.task {
 			t.Rules = append(t.Rules, i)
 		}
-		t.Lines = append(t.Lines, table.Cells(pair.line(s, variants, varies, figures, shown, missing)))
+		t.Lines = append(t.Lines, table.Cells(pair.line(s, variants, varies, figures, missing)))
 		if pair.ours != nil && pair.theirs["remark"] != "" {
 			if note := pair.task + ": " + pair.theirs["remark"] + "."; !slices.Contains(t.Notes, note) {
 				t.Notes = append(t.Notes, note)
@@ -69,9 +66,7 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // line renders one pair.
-func (pair publishedPair) line(
-	s aggregate.Summary, variants map[sweep.Cell]string, varies bool, figures []publishedFigure, shown []bool, missing string,
-) []string {
+func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]string, varies bool, figures []publishedFigure, missing string) []string {
 	method, cell, n, star := pair.theirs["method"], missing, missing, ""
 	if pair.ours != nil {
 		method, n = pair.ours.Method, strconv.Itoa(pair.ours.Images)
@@ -85,7 +80,7 @@ func (pair publishedPair) line(
 		line = append(line, cell)
 	}
 	line = append(line, n)
-	for k, f := range figures {
+	for _, f := range figures {
 		ours, theirs, difference := missing, cmp.Or(pair.theirs[f.name], missing), missing
 		e, d := f.compared(pair.ours, pair.theirs)
 		if e.N > 0 {
@@ -101,7 +96,7 @@ func (pair publishedPair) line(
 		if statistic.Defined(d) {
 			difference = table.Signed(d, f.decimals) + star
 		}
-		if shown[k] {
+		if f.shown {
 			line = append(line, ours, theirs, difference)
 		} else {
 			line = append(line, theirs)

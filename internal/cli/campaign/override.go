@@ -65,7 +65,7 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		return err
 	}
 	if flags.Changed("task") {
-		if err := s.ChooseTasks(taskSpecs(o.Tasks, o.Catalogue), "--task"); err != nil {
+		if err := s.ChooseTasks(namedTasks(o.Tasks, o.Catalogue), "--task"); err != nil {
 			return err
 		}
 	}

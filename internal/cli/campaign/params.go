@@ -15,17 +15,17 @@ import (
 // AllTasks is the value of --task that names every task but those that need a file.
 const AllTasks = "all"
 
-// taskSpecs are the tasks that --task names.
-func taskSpecs(names []string, c manifest.Catalogue) []item.Task {
+// namedTasks are the tasks that --task names.
+func namedTasks(names []string, c manifest.Catalogue) []item.Task {
 	if slices.Contains(names, AllTasks) {
 		named := names
 		names = slices.DeleteFunc(c.Operators.Names(), func(n string) bool { return c.Operators.Known(n).Required && !slices.Contains(named, n) })
 	}
-	var specs []item.Task
+	var tasks []item.Task
 	for _, n := range names {
-		specs = append(specs, item.Task{Name: n})
+		tasks = append(tasks, item.Task{Name: n})
 	}
-	return specs
+	return tasks
 }
 
 // setParams sets the operator parameters of --param in the tasks of the campaign that have them.
