@@ -58,10 +58,12 @@ racing_program() { # some tests of the command line, with the race detector in t
 	GOFLAGS="$GOFLAGS ${race[*]:1}" DDIFF_RACE=1 gotests program-race -run '^Test(Kill|CancelFreesHungWorker)$' ./cmd/ddiff
 }
 
+# -count=1 disables Go's test cache, which does not track what git and go print, and the programs that tests build.
+
 testbed() { # the tests of the module that runs clusters of processes, which the race detector does not see
 	local runner=$PWD/$GOTESTSUM
 	(cd internal/testbed && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-		--junitfile "$reports/testbed.xml" -- -timeout 30m -p 1 ./...)
+		--junitfile "$reports/testbed.xml" -- -count=1 -timeout 30m -p 1 ./...)
 }
 
 views() { # the module with the parser of Prometheus; its program, a collector, is for make telemetry-test
@@ -73,7 +75,7 @@ views() { # the module with the parser of Prometheus; its program, a collector, 
 deployment() { # the module with compose.yaml, the units and the archives of a release
 	local runner=$PWD/$GOTESTSUM
 	(cd internal/deploy && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-		--junitfile "$reports/deploy.xml" -- -timeout 30m ./...)
+		--junitfile "$reports/deploy.xml" -- -count=1 -timeout 30m ./...)
 }
 
 if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
@@ -82,7 +84,6 @@ if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
 fi
 
 rules() { # rules [-short]
-	# Disable Go's test cache: it does not track the output of git and go, on which the results depend.
 	stage "repository rules" gotests repository -count=1 "$@" ./internal/repository
 	stage "dashboards and alerts" views
 }
