@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/restore/item"
+	"ddiff/restore/metric"
 )
 
 // figuresOf writes the figures and returns the rows of each figure's CSV file, without the header, as lists by series. A
@@ -88,6 +89,22 @@ func TestSweepOverAParameter(t *testing.T) {
 	for _, panel := range []string{"image_size=64x64 center_crop", "image_size=128x128 center_crop"} {
 		expect(t, figures, "psnr_vs_size_gaussian_deblur", panel+" ddiff psnr", "21 21 - - 1", "61 61 - - 1")
 	}
+}
+
+// Settings of sharpen make one line of PSNR against sharpness, another method a line of its own.
+func TestSharpnessFigure(t *testing.T) {
+	t.Parallel()
+	var results []item.Result
+	for settings, scores := range map[string][2]float64{`{"sharpen":0}`: {24, -7}, `{"sharpen":3}`: {23, -3}} {
+		for method, psnr := range map[string]float64{"ddiff": scores[0], "other": 20} {
+			r := reporttest.Result(t, "hdr", method, "a", 0, reporttest.Scored(psnr, 10, 0.5, 0), reporttest.With(0.05, settings))
+			r.Metrics[metric.NameSharpness] = scores[1]
+			results = append(results, r)
+		}
+	}
+	figures := figuresOf(t, reporttest.NewMemory(), results, selection.First)
+	expect(t, figures, "psnr_vs_sharpness_hdr", "ddiff psnr", "-7 24 - - 1", "-3 23 - - 1")
+	expect(t, figures, "psnr_vs_sharpness_hdr", "other psnr", "-7 20 - - 1", "-3 20 - - 1")
 }
 
 // Two rows of one image are one cluster: without a second image there is no interval.

@@ -26,9 +26,10 @@ func Builtin() Set {
 
 // The names of metrics that have a part of their own in reports and rules.
 const (
-	NamePSNR     = "psnr"
-	NameSSIM     = "ssim"
-	NameResidual = "residual"
+	NamePSNR      = "psnr"
+	NameSSIM      = "ssim"
+	NameSharpness = "sharpness"
+	NameResidual  = "residual"
 )
 
 // Metric is a score of a restored image. It has either Compare or Misfit.

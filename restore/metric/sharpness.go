@@ -11,7 +11,7 @@ import (
 // Version 1: 10 log10((e(restored) + 1e-8)/(e(truth) + 1e-8)) in dB, where e is the gradient energy: the mean over the samples of all channels of the squared
 // differences to the right and the lower neighbour, on images clipped to [-1, 1] and mapped to [0, 1].
 func sharpness() Metric {
-	return Metric{Name: "sharpness", Version: "1", Title: "sharpness", Unit: "dB", Decimals: 2, Better: CloserToZero, Main: true, Compare: compareSharpness}
+	return Metric{Name: NameSharpness, Version: "1", Title: "sharpness", Unit: "dB", Decimals: 2, Better: CloserToZero, Main: true, Compare: compareSharpness}
 }
 
 // compareSharpness returns the gradient energy of a restored image over that of the truth, in dB: negative for a smoother image, positive for one with more

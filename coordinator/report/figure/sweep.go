@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/restore/metric"
 )
 
 // The properties of a row that sweeps name by themselves.
@@ -20,6 +21,8 @@ const (
 	propertySigma   = "sigma"
 	propertyPhotons = "photons"
 	propertySteps   = "steps"
+	// propertySharpen is the parameter that trades PSNR for sharpness.
+	propertySharpen = "sharpen"
 	// propertySize differs from the parameter size of operators.
 	propertySize  = "image_size"
 	propertyPrior = "prior"
@@ -38,7 +41,7 @@ type sweepAxis struct {
 }
 
 // sweepFigures are the figures of PSNR against each quantity that varies in a task: the noise level, numeric parameters and
-// settings, seconds and network evaluations. evaluations are the means per image.
+// settings, seconds, network evaluations and sharpness. evaluations are the means per image.
 func sweepFigures(s aggregate.Summary, evaluations map[sweep.Cell]float64) []*statFigure {
 	var out []*statFigure
 	for same := range sweep.Blocks(s.Rows, func(r aggregate.Row) string { return r.Task }) {
@@ -128,11 +131,18 @@ func sweepAxes(rows []*aggregate.Row, evaluations map[sweep.Cell]float64) []swee
 		}})
 	}
 	return append(out, sweepAxis{name: "seconds", label: "solver time per image (s)", property: propertySteps, value: func(r *aggregate.Row) float64 {
-		if r.Seconds.N == 0 {
-			return math.NaN()
-		}
-		return r.Seconds.Mean
+		return meanOf(r.Seconds)
+	}}, sweepAxis{name: metric.NameSharpness, label: "sharpness (dB, 0: the truth's)", property: propertySharpen, value: func(r *aggregate.Row) float64 {
+		return meanOf(r.Metrics[metric.NameSharpness])
 	}})
+}
+
+// meanOf is the mean of an estimate, NaN without values.
+func meanOf(e statistic.Estimate) float64 {
+	if e.N == 0 {
+		return math.NaN()
+	}
+	return e.Mean
 }
 
 // sweepLine is one line of a sweep figure: rows that differ in one property only.
