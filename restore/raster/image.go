@@ -63,19 +63,9 @@ func To8(v float32) uint8 {
 
 // Finite reports whether all values are finite. index is that of the first NaN or infinity, or -1.
 func Finite(values []float32) (index int, ok bool) {
-	// A sum is infinite or NaN if a term is, and otherwise only by overflow. The difference v − v is NaN if and only if v is NaN or infinite.
-	const block = 8
-	for len(values)-index >= block {
-		v := values[index : index+block]
-		sum := ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]))
-		if d := sum - sum; d != d {
-			break
-		}
-		index += block
-	}
-	for i, v := range values[index:] {
-		if d := v - v; d != d {
-			return index + i, false
+	for i := finiteFast(values); i < len(values); i++ {
+		if d := values[i] - values[i]; d != d {
+			return i, false
 		}
 	}
 	return -1, true

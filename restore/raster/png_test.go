@@ -27,6 +27,44 @@ func TestTo8(t *testing.T) {
 	}
 }
 
+// TestSamples8: values that are converted together have the samples of To8, next to all its steps, and no byte between them changes.
+func TestSamples8(t *testing.T) {
+	t.Parallel()
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	values := []float32{nan, -nan, inf, -inf, math.MaxFloat32, -math.MaxFloat32, 1e10, -1e10, math.SmallestNonzeroFloat32, 0, float32(math.Copysign(0, -1))}
+	for p := -10; p < 520; p++ {
+		v := float32(p)/255 - 1 // a level or between two
+		for range 5 {
+			v = math.Nextafter32(v, -inf)
+		}
+		for range 10 {
+			values = append(values, v)
+			v = math.Nextafter32(v, inf)
+		}
+	}
+	values = append(slices.Repeat(values, 30), values[:5]...) // more than a call of the processor's code takes, and a rest
+	for n := range 40 {
+		checkSamples(t, values[n:][:n], 1)
+	}
+	checkSamples(t, values, 1)
+	checkSamples(t, values, 3)
+}
+
+func checkSamples(t *testing.T, values []float32, distance int) {
+	t.Helper()
+	got := bytes.Repeat([]byte{77}, distance*len(values)+1)
+	want := slices.Clone(got)
+	samples8(got, values, distance)
+	for i, v := range values {
+		want[i*distance] = To8(v)
+	}
+	for i, v := range want {
+		if got[i] != v {
+			t.Fatalf("byte %d of %d values at distance %d is %d, want %d", i, len(values), distance, got[i], v)
+		}
+	}
+}
+
 func TestEncodePNGRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, channels := range []int{1, 3} {
@@ -108,5 +146,10 @@ func TestFinite(t *testing.T) {
 			}
 			values[at] = v
 		}
+	}
+	large := make([]float32, 300_000)
+	large[299_999] = nan
+	if index, ok := Finite(large); index != 299_999 || ok {
+		t.Errorf("NaN at the end of a large image: %d, %v", index, ok)
 	}
 }

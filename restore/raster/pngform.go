@@ -77,7 +77,11 @@ func filterPaeth(out, row, above []byte, pixel int) (repeats int) {
 	n := len(out)
 	left, corner, up, here := row[:n], above[:n], above[pixel:][:n], row[pixel:][:n]
 	last := byte(0)
-	for i := range out {
+	done, repeats := filterPaethFast(out, row, above, pixel)
+	if done > 0 {
+		last = out[done-1]
+	}
+	for i := done; i < n; i++ {
 		a, b, c := int(left[i]), int(up[i]), int(corner[i])
 		// Of a, b and c the one that is closest to a + b − c, without branches: those of noise are not predictable.
 		low, high, limit := min(a, b), max(a, b), 3*c-a-b

@@ -39,6 +39,30 @@ func TestFilterPaeth(t *testing.T) {
 	if got := filterPaeth(make([]byte, 6), []byte{0, 5, 5, 5, 9, 13, 13}, make([]byte, 7), 1); got != 2 {
 		t.Errorf("%d repeats in the differences 5, 0, 0, 4, 4, 0, want 2", got)
 	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, pixel := range []int{1, 2, 3, 6} {
+		for n := range 200 { // groups of bytes that are computed together, and a rest
+			above, row, out := make([]byte, pixel+n), make([]byte, pixel+n), make([]byte, n)
+			for i := pixel; i < len(row); i++ { // of few levels, so that differences repeat
+				above[i], row[i] = byte(100*random.IntN(3)), byte(100*random.IntN(3))
+			}
+			repeats, want, before := filterPaeth(out, row, above, pixel), 0, byte(0)
+			for i, d := range out {
+				var alone [1]byte
+				filterPaeth(alone[:], []byte{row[i], row[i+pixel]}, []byte{above[i], above[i+pixel]}, 1)
+				if d != alone[0] {
+					t.Fatalf("byte %d of %d, %d of a pixel: %d, alone %d", i, n, pixel, d, alone[0])
+				}
+				if d == before {
+					want++
+				}
+				before = d
+			}
+			if repeats != want {
+				t.Fatalf("%d bytes, %d of a pixel: %d repeats, want %d", n, pixel, repeats, want)
+			}
+		}
+	}
 }
 
 // TestFormsDecode: the standard library decodes the samples of all forms and sizes, of noise and of flat pictures.

@@ -21,9 +21,7 @@ func RGB8(img *Image) ([]byte, error) {
 
 // samples8 writes the 8-bit samples of values, at the given distance.
 func samples8(dst []byte, values []float32, distance int) {
-	at := 0
-	for _, v := range values {
-		dst[at] = To8(v)
-		at += distance
+	for i := samples8Fast(dst, values, distance); i < len(values); i++ {
+		dst[i*distance] = To8(values[i])
 	}
 }

@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package raster
+
+func finiteFast([]float32) int { return 0 }
+
+func samples8Fast([]byte, []float32, int) int { return 0 }
+
+func filterPaethFast(_, _, _ []byte, _ int) (n, repeats int) { return 0, 0 }
