@@ -21,6 +21,16 @@ func halvesFast(a, b, x, y []float32) int {
 	return all
 }
 
+// squaresFast returns the four sums of squares for the first values, and their number.
+func squaresFast(values []float32, mean float64) (sums [4]float64, n int) {
+	n = min(mostValues, len(values)/4*4)
+	if !cpu.X86.HasAVX2 || n == 0 {
+		return sums, 0
+	}
+	squaresAVX2(&sums, &values[0], n, mean)
+	return sums, n
+}
+
 // filterDownFast is filterDown for the first columns, and returns their number. The sums have the same order.
 func (s *ssimScratch) filterDownFast(top int) int {
 	n := s.width / lanes * lanes
@@ -45,6 +55,9 @@ func (s *ssimScratch) compareFast() int {
 
 //go:noescape
 func halvesAVX2(a, b, x, y *float32, n int)
+
+//go:noescape
+func squaresAVX2(sums *[4]float64, values *float32, n int, mean float64)
 
 //go:noescape
 func downAVX2(ma, mb, va, vb, a, b *float32, stride, n int, window *[windowSize]float32)

@@ -41,6 +41,26 @@ values:
 	VZEROUPPER
 	RET
 
+// func squaresAVX2(sums *[4]float64, values *float32, n int, mean float64)
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-32
+	MOVQ sums+0(FP), DI
+	MOVQ values+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSD mean+24(FP), Y15
+	VXORPD Y0, Y0, Y0
+	XORQ DX, DX
+fours:
+	VCVTPS2PD (SI)(DX*4), Y1
+	VSUBPD Y15, Y1, Y1
+	VMULPD Y1, Y1, Y1
+	VADDPD Y1, Y0, Y0
+	ADDQ $4, DX
+	CMPQ DX, CX
+	JLT fours
+	VMOVUPD Y0, (DI)
+	VZEROUPPER
+	RET
+
 // PAIR adds two values at the distance of a window's weight w from the middle to the sums of their differences and of the squares of these.
 #define PAIR(first, last, middle, w, sum, squares) \
 	VMOVUPS first, Y5 \

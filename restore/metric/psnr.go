@@ -39,7 +39,9 @@ const block = 1024
 
 // squares returns the sum of the squares of the differences of values and their mean.
 func squares(values []float32, mean float64) float64 {
-	var a, b, c, d float64 // in registers, which an array is not
+	sums, n := squaresFast(values, mean)
+	a, b, c, d := sums[0], sums[1], sums[2], sums[3] // in registers, which an array is not
+	values = values[n:]
 	for ; len(values) >= 4; values = values[4:] {
 		p, q, r, s := float64(values[0])-mean, float64(values[1])-mean, float64(values[2])-mean, float64(values[3])-mean
 		a, b, c, d = a+p*p, b+q*q, c+r*r, d+s*s

@@ -42,6 +42,33 @@ func TestAVX2(t *testing.T) {
 	}
 }
 
+// TestSquares: the code of the processor adds the squares in the order of the reference, also of more values than a call of it takes.
+func TestSquares(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	values := make([]float32, 1<<16+45)
+	for i := range values {
+		values[i] = 3*random.Float32() - 1.5
+	}
+	for n := range 46 {
+		for _, v := range [][]float32{values[n:][:n], values[n:]} {
+			for _, mean := range []float64{0, 1. / 3} {
+				var sums [4]float64
+				for i, p := range v {
+					at := i % 4
+					if i >= len(v)/4*4 {
+						at = 0
+					}
+					sums[at] += (float64(p) - mean) * (float64(p) - mean)
+				}
+				if got, want := squares(v, mean), (sums[0]+sums[1])+(sums[2]+sums[3]); got != want {
+					t.Fatalf("%d values about %v: %v, want %v", len(v), mean, got, want)
+				}
+			}
+		}
+	}
+}
+
 // plainSSIM is SSIM by its definition, in float64.
 func plainSSIM(x, y *raster.Image) float64 {
 	var w [windowSize]float64
