@@ -31,6 +31,26 @@ func squaresFast(values []float32, mean float64) (sums [4]float64, n int) {
 	return sums, n
 }
 
+// addPairsFast is addPairs for the first pairs, and returns their number.
+func addPairsFast(dst []float64, row []float32) int {
+	n := min(mostValues, len(row)/2/4*4)
+	if !cpu.X86.HasAVX2 || n == 0 {
+		return 0
+	}
+	pairsAVX2(&dst[0], &row[0], n)
+	return n
+}
+
+// differenceFast is difference for the first columns, and returns their number.
+func differenceFast(dst []float64, scale float64, from, middle, to [2][]float64) int {
+	n := min(mostValues, len(dst)/4*4)
+	if !cpu.X86.HasAVX2 || n == 0 {
+		return 0
+	}
+	differenceAVX2(&dst[0], &from[0][0], &from[1][0], &middle[0][0], &middle[1][0], &to[0][0], &to[1][0], n, scale)
+	return n
+}
+
 // filterDownFast is filterDown for the first columns, and returns their number. The sums have the same order.
 func (s *ssimScratch) filterDownFast(top int) int {
 	n := s.width / lanes * lanes
@@ -58,6 +78,12 @@ func halvesAVX2(a, b, x, y *float32, n int)
 
 //go:noescape
 func squaresAVX2(sums *[4]float64, values *float32, n int, mean float64)
+
+//go:noescape
+func pairsAVX2(dst *float64, values *float32, n int)
+
+//go:noescape
+func differenceAVX2(dst, a, b, c, d, e, f *float64, n int, scale float64)
 
 //go:noescape
 func downAVX2(ma, mb, va, vb, a, b *float32, stride, n int, window *[windowSize]float32)

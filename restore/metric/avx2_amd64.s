@@ -8,6 +8,10 @@ DATA quarter<>+0(SB)/4, $0x3e800000
 GLOBL quarter<>(SB), RODATA, $4
 DATA half<>+0(SB)/4, $0x3f000000
 GLOBL half<>(SB), RODATA, $4
+DATA two<>+0(SB)/8, $0x4000000000000000
+GLOBL two<>(SB), RODATA, $8
+DATA share<>+0(SB)/8, $0x403fe00000000000 // 255/8
+GLOBL share<>(SB), RODATA, $8
 DATA c1<>+0(SB)/4, $0x3851b717 // 0.01²/2
 GLOBL c1<>(SB), RODATA, $4
 DATA c2<>+0(SB)/4, $0x39ebedfa // 0.03²/2
@@ -58,6 +62,68 @@ fours:
 	CMPQ DX, CX
 	JLT fours
 	VMOVUPD Y0, (DI)
+	VZEROUPPER
+	RET
+
+// func pairsAVX2(dst *float64, values *float32, n int)
+TEXT ·pairsAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ values+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS one<>(SB), Y12
+	VBROADCASTSS minusOne<>(SB), Y13
+	VBROADCASTSD two<>(SB), Y14
+	VBROADCASTSD share<>(SB), Y15
+	XORQ DX, DX
+pairs:
+	VMINPS (SI)(DX*8), Y12, Y0
+	VMAXPS Y13, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VSHUFPS $0x88, X1, X0, X2 // the first values
+	VSHUFPS $0xdd, X1, X0, X3 // the second ones
+	VCVTPS2PD X2, Y2
+	VCVTPS2PD X3, Y3
+	VADDPD Y14, Y2, Y2
+	VADDPD Y3, Y2, Y2
+	VMULPD Y15, Y2, Y2
+	VADDPD (DI)(DX*8), Y2, Y2
+	VMOVUPD Y2, (DI)(DX*8)
+	ADDQ $4, DX
+	CMPQ DX, CX
+	JLT pairs
+	VZEROUPPER
+	RET
+
+// func differenceAVX2(dst, a, b, c, d, e, f *float64, n int, scale float64)
+TEXT ·differenceAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), R8
+	MOVQ b+16(FP), R9
+	MOVQ c+24(FP), R10
+	MOVQ d+32(FP), R11
+	MOVQ e+40(FP), R12
+	MOVQ f+48(FP), R13
+	MOVQ n+56(FP), CX
+	VBROADCASTSD scale+64(FP), Y15
+	VPCMPEQD Y14, Y14, Y14
+	VPSRLQ $1, Y14, Y14 // all bits but the sign
+	XORQ DX, DX
+corners:
+	VMOVUPD (R9)(DX*8), Y0
+	VMOVUPD (R11)(DX*8), Y1
+	VMOVUPD (R13)(DX*8), Y2
+	VSUBPD (R8)(DX*8), Y0, Y0
+	VSUBPD (R10)(DX*8), Y1, Y1
+	VSUBPD (R12)(DX*8), Y2, Y2
+	VSUBPD Y0, Y1, Y0
+	VSUBPD Y1, Y2, Y2
+	VSUBPD Y2, Y0, Y0
+	VANDPD Y14, Y0, Y0
+	VMULPD Y15, Y0, Y0
+	VMOVUPD Y0, (DI)(DX*8)
+	ADDQ $4, DX
+	CMPQ DX, CX
+	JLT corners
 	VZEROUPPER
 	RET
 

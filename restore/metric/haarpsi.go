@@ -122,11 +122,7 @@ func haarPlanes(img *raster.Image, height, width int) [][]float64 {
 		for i := range img.Height {
 			row := img.Plane(c)[i*img.Width:][:img.Width]
 			dst := planes[c][i/2*width:][:width]
-			pairs := row
-			for j := range dst[:len(row)/2] {
-				dst[j] += 255. / 8 * (2 + float64(clip(pairs[0])) + float64(clip(pairs[1])))
-				pairs = pairs[2:]
-			}
+			addPairs(dst, row)
 			if last := len(row) - 1; last%2 == 0 {
 				dst[last/2] += 255. / 4 * unit(row[last])
 			}
@@ -143,6 +139,13 @@ func haarPlanes(img *raster.Image, height, width int) [][]float64 {
 		blue[i] = yiq[2][0]*r + yiq[2][1]*g + yiq[2][2]*b
 	}
 	return planes
+}
+
+// addPairs adds the pairs of a row to the averages of their blocks.
+func addPairs(dst []float64, row []float32) {
+	for j := addPairsFast(dst, row); j < len(row)/2; j++ {
+		dst[j] += 255. / 8 * (2 + float64(clip(row[2*j])) + float64(clip(row[2*j+1])))
+	}
 }
 
 // border is the number of rows and columns beyond a plane that coefficients reach.
@@ -196,11 +199,11 @@ func (t table) left(dst []float64, i, half int) {
 
 // difference sets dst to the magnitudes of the differences of two adjacent rectangles, which have three pairs of corners.
 func difference(dst []float64, half int, from, middle, to [2][]float64) {
-	n := len(dst)
+	n, scale := len(dst), 1/float64(2*half) // exact
 	a, b, c, d, e, f := from[0][:n], from[1][:n], middle[0][:n], middle[1][:n], to[0][:n], to[1][:n]
-	for j := range dst {
+	for j := differenceFast(dst, scale, from, middle, to); j < n; j++ {
 		first, second := (d[j]-c[j])-(b[j]-a[j]), (f[j]-e[j])-(d[j]-c[j])
-		dst[j] = math.Abs(first-second) / float64(2*half)
+		dst[j] = math.Abs(first-second) * scale
 	}
 }
 
