@@ -123,8 +123,10 @@ func limitedHeader(data []byte) (c codec, width, height int, err error) {
 // pixels decodes and converts. inspect sees the decoded image before, and may replace it; it may be nil.
 func pixels(c codec, data []byte, inspect func(src image.Image) image.Image) (img *Image, err error) {
 	err = guard(c.name, func() error {
-		src, err := c.decode(bytes.NewReader(data))
-		if err != nil {
+		var src image.Image
+		if plain := plainRGB(data); plain != nil {
+			src = plain
+		} else if src, err = c.decode(bytes.NewReader(data)); err != nil {
 			return err
 		}
 		if inspect != nil {

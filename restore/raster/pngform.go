@@ -82,17 +82,7 @@ func filterPaeth(out, row, above []byte, pixel int) (repeats int) {
 		last = out[done-1]
 	}
 	for i := done; i < n; i++ {
-		a, b, c := int(left[i]), int(up[i]), int(corner[i])
-		// Of a, b and c the one that is closest to a + b − c, without branches: those of noise are not predictable.
-		low, high, limit := min(a, b), max(a, b), 3*c-a-b
-		nearest := c
-		if high <= limit {
-			nearest = low
-		}
-		if low >= limit {
-			nearest = high
-		}
-		d := here[i] - byte(nearest)
+		d := here[i] - nearest(left[i], up[i], corner[i])
 		same := 0
 		if d == last {
 			same = 1
@@ -101,4 +91,18 @@ func filterPaeth(out, row, above []byte, pixel int) (repeats int) {
 		out[i], last = d, d
 	}
 	return repeats
+}
+
+// nearest returns the one of a, b and c that is closest to a + b − c, without branches: those of noise are not predictable.
+func nearest(left, up, corner byte) byte {
+	a, b, c := int(left), int(up), int(corner)
+	low, high, limit := min(a, b), max(a, b), 3*c-a-b
+	found := c
+	if high <= limit {
+		found = low
+	}
+	if low >= limit {
+		found = high
+	}
+	return byte(found)
 }

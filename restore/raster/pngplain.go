@@ -1,0 +1,90 @@
+package raster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+	"io"
+	"slices"
+
+	"github.com/klauspost/compress/zlib"
+
+	"ddiff/restore/raster/container"
+)
+
+const rgb = 3 // bytes of a pixel of plainRGB
+
+// plainRGB decodes a whole PNG file of red, green and blue with 8 bits, neither transparent nor interlaced, in two thirds of the time of the standard library. It
+// returns nil for any other file, and for a damaged one, of which the standard library tells what is wrong.
+func plainRGB(file []byte) *image.RGBA {
+	header, body := plainChunks(file)
+	if len(header) != 13 || !bytes.Equal(header[8:], []byte{8, 2, 0, 0, 0}) {
+		return nil
+	}
+	z, err := zlib.NewReader(body)
+	if err != nil {
+		return nil
+	}
+	img := image.NewRGBA(image.Rect(0, 0, int(binary.BigEndian.Uint32(header)), int(binary.BigEndian.Uint32(header[4:]))))
+	row := make([]byte, rgb+rgb*img.Rect.Dx()) // begins with a pixel of zeros, whose last byte gives way to the filter while it is read
+	above := make([]byte, len(row))
+	for dst := img.Pix; len(dst) > 0; row, above = above, row {
+		_, err := io.ReadFull(z, row[rgb-1:])
+		filter := row[rgb-1]
+		row[rgb-1] = 0
+		if err != nil || filter > paeth {
+			return nil
+		}
+		unfilter(filter, row, above)
+		for at := rgb; at < len(row); at, dst = at+rgb, dst[4:] {
+			dst[0], dst[1], dst[2], dst[3] = row[at], row[at+1], row[at+2], 255
+		}
+	}
+	// At the end the reader compares the checksum.
+	if _, err := io.ReadFull(z, row[:1]); !errors.Is(err, io.EOF) || body.Len() > 0 {
+		return nil
+	}
+	return img
+}
+
+// plainChunks returns the header and the pixels of a PNG file. The header is nil if a chunk is damaged, has an unusual place or changes the pixels.
+func plainChunks(file []byte) (header []byte, body *bytes.Reader) {
+	var pixels []byte
+	before := ""
+	for c, err := range container.PNGChunks(file) {
+		switch {
+		case err != nil:
+			return nil, nil
+		case c.Kind == "IHDR":
+			header = c.Data
+		case c.Kind == "IDAT" && pixels == nil:
+			pixels = slices.Clip(c.Data)
+		case c.Kind == "IDAT" && before == "IDAT":
+			pixels = append(pixels, c.Data...)
+		case c.Kind == "IEND" && len(c.Data) == 0:
+		case c.Kind == "tRNS", c.Kind[0]&0x20 == 0: // a critical one
+			return nil, nil
+		}
+		before = c.Kind
+	}
+	return header, bytes.NewReader(pixels)
+}
+
+// unfilter restores the samples of a row from their differences. Both rows begin with a pixel of zeros.
+func unfilter(filter byte, row, above []byte) {
+	above = above[:len(row)]
+	for i := rgb; i < len(row); i++ {
+		left, up, corner := row[i-rgb], above[i], above[i-rgb]
+		switch filter {
+		case 1:
+			row[i] += left
+		case 2:
+			row[i] += up
+		case 3:
+			row[i] += byte((int(left) + int(up)) / 2)
+		case paeth:
+			row[i] += nearest(left, up, corner)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package raster
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/png"
+	"math/rand/v2"
+	"testing"
+
+	"ddiff/restore/raster/container"
+)
+
+// plainFile returns a PNG file of rows with their filters: its pixels and more bytes are divided, and a chunk is between the parts if its kind has four letters.
+func plainFile(t testing.TB, width, height int, rows, more []byte, divide int, kind string) []byte {
+	t.Helper()
+	var body bytes.Buffer
+	z := zlib.NewWriter(&body)
+	_, err := z.Write(rows)
+	must(t, errors.Join(err, z.Close()))
+	body.Write(more)
+	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(width)), uint32(height))
+	out := container.AppendPNG([]byte(container.PNGMagic), container.PNGChunk{Kind: "IHDR", Data: append(header, 8, 2, 0, 0, 0)})
+	out = container.AppendPNG(out, container.PNGChunk{Kind: "IDAT", Data: body.Next(divide)})
+	if len(kind) == 4 {
+		out = container.AppendPNG(out, container.PNGChunk{Kind: kind, Data: more})
+	}
+	out = container.AppendPNG(out, container.PNGChunk{Kind: "IDAT", Data: body.Bytes()})
+	return container.AppendPNG(out, container.PNGChunk{Kind: "IEND"})
+}
+
+// checkPlain reports whether plainRGB reads a file, which then is what the standard library reads.
+func checkPlain(t *testing.T, file []byte) bool {
+	t.Helper()
+	got := plainRGB(file)
+	if got == nil {
+		return false
+	}
+	img, err := png.Decode(bytes.NewReader(file))
+	must(t, err)
+	want, ok := img.(*image.RGBA)
+	if !ok || got.Rect != want.Rect || !bytes.Equal(got.Pix, want.Pix) {
+		t.Fatalf("%d bytes: the pixels are not those of the standard library, a %T", len(file), img)
+	}
+	return true
+}
+
+// TestPlainRGB: files of all filters are read as the standard library reads them, and what it refuses or reads otherwise is left to it.
+func TestPlainRGB(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for width := 1; width < 40; width++ {
+		const height = 25
+		stride := 1 + 3*width
+		rows := make([]byte, height*stride)
+		for i := range rows {
+			if rows[i] = byte(random.Uint32()); i%stride == 0 {
+				rows[i] %= 5
+			}
+		}
+		if !checkPlain(t, plainFile(t, width, height, rows, nil, random.IntN(100), "")) {
+			t.Fatalf("width %d: not read", width)
+		}
+		wrong := bytes.Clone(rows)
+		wrong[stride] = 5
+		for name, file := range map[string][]byte{
+			"filter":      plainFile(t, width, height, wrong, nil, 9, ""),
+			"few rows":    plainFile(t, width, height+1, rows, nil, 9, ""),
+			"many rows":   plainFile(t, width, height-1, rows, nil, 9, ""),
+			"more bytes":  plainFile(t, width, height, rows, []byte{0}, 9, ""),
+			"transparent": plainFile(t, width, height, rows, make([]byte, 6), 0, "tRNS"),
+			"apart":       plainFile(t, width, height, rows, nil, 9, "tEXt"),
+			"critical":    plainFile(t, width, height, rows, nil, 0, "ABCD"),
+		} {
+			if plainRGB(file) != nil {
+				t.Errorf("%s: read", name)
+			}
+		}
+	}
+}
+
+func FuzzPlainRGB(f *testing.F) {
+	rows := bytes.Repeat([]byte{4, 10, 20, 30, 250, 20, 30}, 5)
+	f.Add(byte(1), byte(4), rows, []byte(nil), uint8(9), "")
+	f.Add(byte(1), byte(4), rows, []byte{1}, uint8(0), "tEXt")
+	f.Add(byte(1), byte(4), rows, make([]byte, 6), uint8(200), "tRNS")
+	f.Fuzz(func(t *testing.T, width, height byte, rows, more []byte, divide uint8, kind string) {
+		checkPlain(t, plainFile(t, int(width)+1, int(height)+1, rows, more, int(divide), kind))
+	})
+}
