@@ -25,6 +25,9 @@ const (
 	severalRuns   = "steps=50 data_step=exact noise=full lambda=4 start_at=time t_start=500 start=rough cg_steps=10 mirror=alternate"
 )
 
+// measuredSide is that of the photographs with which the regions were measured.
+const measuredSide = 64
+
 // ownFile is the parameter of regions whose kernel or mask is a file.
 const ownFile = "file"
 
@@ -36,7 +39,7 @@ var autoTable string
 // region is a row of autoTable.
 type region struct {
 	task                             string
-	param                            string // the one in the range; further words: with any value; ownFile: a kernel or mask from a file. All others: defaults
+	param                            string // the one in the range, blurWidth for the pixels of measuredSide; further words: with any value; ownFile: a kernel or mask from a file. All others: defaults
 	low, high, sigmaLow, sigmaHigh   float64
 	method, settings, runs, measured string // settings: in place of those of natural; runs: noise, if several runs have noise in each step; measured: file
 	note                             string // where the picture as it was, or a classical method, was sometimes better
@@ -61,8 +64,9 @@ func regions() ([]region, error) {
 	return out, nil
 }
 
-// covers reports whether the parameters of an effective task lie in the region; file: it has a kernel or mask from a file.
-func (a region) covers(t item.Task, file bool, c manifest.Catalogue) bool {
+// covers reports whether the parameters of an effective task lie in the region, for a picture with the given shorter side; file: it has a kernel or mask
+// from a file.
+func (a region) covers(t item.Task, side int, file bool, c manifest.Catalogue) bool {
 	if file != (a.param == ownFile) {
 		return false
 	}
@@ -71,6 +75,9 @@ func (a region) covers(t item.Task, file bool, c manifest.Catalogue) bool {
 		value, given := t.Params[p.Name]
 		if !given {
 			value = p.Default
+		}
+		if p.Name == blurWidth && a.param == blurWidth {
+			value *= float64(side) / measuredSide // of an equally wide blur in pixels
 		}
 		switch slices.Index(free, p.Name) {
 		case -1:
@@ -129,26 +136,29 @@ func chooseMethod(s *manifest.Spec, t *item.Task, c manifest.Catalogue, perPictu
 		t.Methods = []string{severalMethod}
 	}
 	method, file := t.Methods[0], c.Operators.Known(t.Name).Input == "mask" && s.Dataset.Mask != "" || s.Dataset.Kernel != ""
-	if perPicture || *whole.Sigma == item.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
+	blur := !file && slices.ContainsFunc(all, func(a region) bool { return a.param == blurWidth }) // whose pixels depend on the picture
+	if perPicture || blur || *whole.Sigma == item.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
 		t.Choice = method + ", with settings for the noise and the parameters of each picture"
-		t.Choose = func(row *item.Task, _, _ int) { chooseSettings(row, all, method, file, c) }
+		t.Choose = func(row *item.Task, width, height int) {
+			chooseSettings(row, all, method, min(width, height), file, c)
+		}
 		return nil
 	}
-	chooseSettings(&whole, all, method, file, c)
+	chooseSettings(&whole, all, method, 0, file, c)
 	t.Steps, t.Solver, t.Choice = whole.Steps, whole.Solver, whole.Choice
 	return nil
 }
 
 // chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason. Of the regions with its parameters the one
-// with the nearest noise has the settings, also where it does not cover the noise.
-func chooseSettings(t *item.Task, all []region, method string, file bool, c manifest.Catalogue) {
+// with the nearest noise has the settings, also where it does not cover the noise. side is the shorter one of the picture in pixels, 0 where no region needs it.
+func chooseSettings(t *item.Task, all []region, method string, side int, file bool, c manifest.Catalogue) {
 	found, reason, note := region{}, "no measurement covers this task", ""
 	if len(all) > 0 {
 		found.runs, reason = all[0].runs, "no measurement covers these parameters and this noise"
 	}
 	distance := math.Inf(1)
 	for _, a := range all {
-		if d := a.distance(*t); d < distance && a.covers(*t, file, c) {
+		if d := a.distance(*t); d < distance && a.covers(*t, side, file, c) {
 			found, distance = a, d
 		}
 	}

@@ -35,11 +35,13 @@ func auto(t *testing.T, change func(s *manifest.Spec, task *item.Task), name str
 	return s, s.Tasks[0]
 }
 
-// known is a task after the files have told the noise and the parameters: those that it has.
-func known(s *manifest.Spec, task item.Task) item.Task {
+// known is a task after the files of the measured side have told the noise and the parameters: those that it has.
+func known(s *manifest.Spec, task item.Task) item.Task { return knownAt(s, task, measuredSide) }
+
+func knownAt(s *manifest.Spec, task item.Task, side int) item.Task {
 	task = s.Effective(task)
 	if task.Choose != nil {
-		task.Choose(&task, 64, 64)
+		task.Choose(&task, side, side+100)
 	}
 	return task
 }
@@ -98,16 +100,16 @@ func TestAutoTable(t *testing.T) {
 // TestAutoReasons: what no row covers is said, settings of a person remain, and several runs draw noise.
 func TestAutoReasons(t *testing.T) {
 	t.Parallel()
-	if _, task := auto(t, nil, "gaussian_deblur"); !strings.HasPrefix(task.Choice, "ddiff, as measured in docs/data/") || len(task.Solver) > 0 {
+	if _, task := auto(t, nil, "motion_deblur"); !strings.HasPrefix(task.Choice, "ddiff, as measured in docs/data/") || len(task.Solver) > 0 {
 		t.Errorf("covered: %+v", task)
 	}
-	if _, task := auto(t, func(_ *manifest.Spec, task *item.Task) { task.Params = map[string]float64{"std": 30} }, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
+	if _, task := auto(t, func(_ *manifest.Spec, task *item.Task) { task.Params = map[string]float64{"size": 32} }, "inpaint_box"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("parameters outside: %q", task.Choice)
 	}
 	for name, params := range map[string]map[string]float64{
 		"gaussian_deblur": {"std": 3, "size": 11}, "hdr": {"scale": 8}, "phase_retrieval": {"oversample": 1.5}, "colorize": {"green": 1}, "demosaic": {"red_row": 1},
 	} {
-		if _, task := auto(t, func(_ *manifest.Spec, task *item.Task) { task.Params = params }, name); !strings.Contains(task.Choice, "no measurement covers these") {
+		if s, task := auto(t, func(_ *manifest.Spec, task *item.Task) { task.Params = params }, name); !strings.Contains(known(s, task).Choice, "no measurement covers these") {
 			t.Errorf("%s with %v, which was not measured: %q", name, params, task.Choice)
 		}
 	}
@@ -169,8 +171,11 @@ func TestAutoChoosesByFile(t *testing.T) {
 		{"denoise", 0.0005, nil, 4, "no measurement covers these"}, // settings of the nearest noise
 		{"gaussian_deblur", 0.02, map[string]float64{"std": 1}, 4, "as measured in docs/data/ascent.csv"},
 		{"gaussian_deblur", 0.2, map[string]float64{"std": 1}, 4, "as measured in docs/data/ascent.csv"},
-		{"gaussian_deblur", 0.02, map[string]float64{"std": 30}, 0, "no measurement covers these"},
-		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 0, "no measurement covers these"},
+		{"gaussian_deblur", 0.02, map[string]float64{"std": 3}, 4, "as measured in docs/data/gaussian-width.csv"},
+		{"gaussian_deblur", 0.05, map[string]float64{"std": 3}, 0, "as measured in docs/data/gaussian-width.csv"},
+		{"gaussian_deblur", 0.05, map[string]float64{"std": 12}, 1.5, "as measured in docs/data/gaussian-width.csv"},
+		{"gaussian_deblur", 0.02, map[string]float64{"std": 60}, 0, "no measurement covers these"},
+		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 4, "no measurement covers these"},
 		{"jpeg", 0.05, map[string]float64{"quality": 95, "subsampling": 0}, 0, "as measured in docs/data/ascent.csv"},
 		{"jpeg", 0.05, map[string]float64{"quality": 5}, 0, "no measurement covers these"},
 	} {
@@ -185,6 +190,13 @@ func TestAutoChoosesByFile(t *testing.T) {
 		task.Sigma, task.Params = new(item.Sigma(c.sigma)), c.params
 		if task = known(s, task); !strings.Contains(task.Choice, c.want) || task.Solver["lambda"].Number != c.lambda {
 			t.Errorf("%s at %g, %v: %q, lambda %g", c.task, c.sigma, c.params, task.Choice, task.Solver["lambda"].Number)
+		}
+	}
+	// A blur counts in pixels: a Gaussian of 3/256 of the shorter side is 0.75 pixels wide at 64×64, 3 pixels at 256×256.
+	s, task := auto(t, nil, "gaussian_deblur")
+	for side, lambda := range map[int]float64{16: 0, 24: 4, 64: 0, 256: 1.5, 2048: 0} {
+		if got := knownAt(s, task, side); got.Solver["lambda"].Number != lambda {
+			t.Errorf("a Gaussian of 3/256 of %d pixels: %q, lambda %g, want %g", side, got.Choice, got.Solver["lambda"].Number, lambda)
 		}
 	}
 	// A blur that a file states is not that of the parameter, and photons are in no measurement.
