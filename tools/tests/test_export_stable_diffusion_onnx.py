@@ -7,22 +7,25 @@ import shutil
 import subprocess
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx_interpreter
 import pytest
 import torch
-from test_export_stable_diffusion import folder
 from torch import Tensor, nn
 
 from ddiff_export import __main__ as cli
-from ddiff_export import clip, ldm, onnx_file, stable_diffusion, vectors
+from ddiff_export import adm, clip, ldm, onnx_file, stable_diffusion, vectors, vq
 from ddiff_export.adm_blocks import TransformerBlock
-from ddiff_export.checkpoint import fit, part
+from ddiff_export.checkpoint import fit, part, write_safetensors
 from ddiff_export.overrides import settings
+from ddiff_export.random_weights import randomise, shallow, state
 
-CONFIG = ldm.CONFIGS["sd15"].tiny()
+TINY = ldm.CONFIGS["sd15"].tiny()
+# The levels of Stable Diffusion, which make the factor of latents, and few layers: PyTorch's exporter takes a time that grows with the square of their number.
+CONFIG = replace(TINY, unet=replace(shallow(TINY.unet), attention=(4,)), first_stage=replace(TINY.first_stage, blocks=1))
 LATENTS = ("batch", 4, "height", "width")
 IMAGES = ("batch", 3, "height", "width")
 WORDS = ["<|startoftext|>", "<|endoftext|>", "h", "hat</w>", "a", "t</w>", "at</w>"]
@@ -71,9 +74,9 @@ class Stage(nn.Module):
 
 def published(weights: Path, out: Path, older: bool) -> Path:
     """The folder of ONNX files of a folder of weights: as older exports, or as Optimum's."""
-    state = stable_diffusion.read_folder(weights)
-    model = ldm.load(CONFIG, state, "test")
-    text = fit(clip.Encoder(CONFIG.text), clip.names(part(state, "cond_stage_model.transformer.")), "test")
+    read = stable_diffusion.read_folder(weights)
+    model = ldm.load(CONFIG, read, "test")
+    text = fit(clip.Encoder(CONFIG.text), clip.names(part(read, "cond_stage_model.transformer.")), "test")
     t = torch.tensor([5.0, 5.0]) if older else torch.tensor([5])
     tokens = torch.ones(1, CONFIG.text.tokens, dtype=torch.int32 if older else torch.int64)
     latent = ("latent_sample", LATENTS) if older else ("latent_parameters", ("batch", 8, "height", "width"))
@@ -110,10 +113,15 @@ class Session:
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tokenizer, and the bundles of two prompts, in the diffusers layout."""
-    out = folder(tmp_path_factory.mktemp("weights"), "sd15")
+    out = tmp_path_factory.mktemp("weights")
+    parts = {"unet": adm.UNet(CONFIG.unet), "vae": vq.FirstStage(CONFIG.first_stage), "text_encoder": clip.Encoder(CONFIG.text)}
+    for seed, (name, module) in enumerate(parts.items()):
+        (out / name).mkdir()
+        write_safetensors(state(randomise(module, seed)), out / name / ("model.safetensors" if name == "text_encoder" else "diffusion_pytorch_model.safetensors"))
     published(out, out / "older", older=True)
     published(out, out / "optimum", older=False)
-    shutil.copytree(out / "older/tokenizer", out / "tokenizer")
+    for said in ("tokenizer", "scheduler"):
+        shutil.copytree(out / "older" / said, out / said)
     return out
 
 
