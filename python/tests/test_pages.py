@@ -29,7 +29,7 @@ def test_page(tmp_path, monkeypatch):
         if not re.search("cuda|Cluster|export|torch", code):
             exec(code, names)
             ran += 1
-    assert ran == 4 and (tmp_path / "large.png").exists() and len(names["results"]) == 2
+    assert ran == 3 and (tmp_path / "large.png").exists() and len(names["results"]) == 2
     t = names["t"]
     assert len(t) == 4 and set(t.method) == {"ddiff", "dpir"} and t.psnr.gt(10).all() and (tmp_path / "out" / "index.html").exists()
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
