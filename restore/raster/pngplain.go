@@ -6,7 +6,6 @@ import (
 	"errors"
 	"image"
 	"io"
-	"slices"
 
 	"github.com/klauspost/compress/zlib"
 
@@ -19,7 +18,7 @@ const rgb = 3 // bytes of a pixel of plainRGB
 // returns nil for any other file, and for a damaged one, of which the standard library tells what is wrong.
 func plainRGB(file []byte) *image.RGBA {
 	header, body := plainChunks(file)
-	if len(header) != 13 || !bytes.Equal(header[8:], []byte{8, 2, 0, 0, 0}) {
+	if header == nil {
 		return nil
 	}
 	z, err := zlib.NewReader(body)
@@ -48,18 +47,19 @@ func plainRGB(file []byte) *image.RGBA {
 	return img
 }
 
-// plainChunks returns the header and the pixels of a PNG file. The header is nil if a chunk is damaged, has an unusual place or changes the pixels.
+// plainChunks returns the header and the pixels of a PNG file. The header is nil if it is that of another form, or a chunk is damaged, has an unusual place or
+// changes the pixels.
 func plainChunks(file []byte) (header []byte, body *bytes.Reader) {
-	var pixels []byte
+	var pixels []byte // with the capacity for all chunks of them
 	before := ""
 	for c, err := range container.PNGChunks(file) {
 		switch {
 		case err != nil:
 			return nil, nil
-		case c.Kind == "IHDR":
+		case c.Kind == "IHDR" && before == "" && len(c.Data) == 13 && bytes.Equal(c.Data[8:], []byte{8, 2, 0, 0, 0}):
 			header = c.Data
 		case c.Kind == "IDAT" && pixels == nil:
-			pixels = slices.Clip(c.Data)
+			pixels = append(make([]byte, 0, len(file)), c.Data...)
 		case c.Kind == "IDAT" && before == "IDAT":
 			pixels = append(pixels, c.Data...)
 		case c.Kind == "IEND" && len(c.Data) == 0:
