@@ -120,11 +120,9 @@ func (b *Band) Times(m *Matrix) *Matrix {
 	return product(b.Rows, m, func(i int) (first int, weights []float32) { return b.first[i], b.weights[i] })
 }
 
-// lanes is the number of rows that After multiplies together.
-const lanes = 4
-
 // After is the product of a matrix and the transposed band, accumulated in float64.
 func (b *Band) After(m *Matrix) *Matrix {
+	const lanes = 4 // rows whose sums do not wait for each other
 	out, columns := newMatrix(m.Rows, b.Rows), make([][lanes]float64, m.Cols)
 	for top := 0; top < m.Rows; top += lanes {
 		var dst [lanes][]float32
@@ -133,25 +131,20 @@ func (b *Band) After(m *Matrix) *Matrix {
 			for k, v := range m.Data[at*m.Cols:][:m.Cols] {
 				columns[k][i] = float64(v)
 			}
-			dst[i] = out.Data[at*b.Rows:][:b.Rows]
+			dst[i] = out.Data[at*b.Rows:][:len(b.weights)]
 		}
-		b.after(dst, columns, b.afterFast(dst, columns))
+		to0, to1, to2, to3 := dst[0], dst[1], dst[2], dst[3]
+		for j, weights := range b.weights {
+			var p, q, r, s float64 // in registers, which an array is not
+			values := columns[b.first[j]:][:len(weights)]
+			for k, weight := range weights {
+				w, v := float64(weight), &values[k]
+				p, q, r, s = p+w*v[0], q+w*v[1], r+w*v[2], s+w*v[3]
+			}
+			to0[j], to1[j], to2[j], to3[j] = float32(p), float32(q), float32(r), float32(s)
+		}
 	}
 	return out
-}
-
-// after sets rows of a product to the sums from column first on.
-func (b *Band) after(dst [lanes][]float32, columns [][lanes]float64, first int) {
-	for j := first; j < b.Rows; j++ {
-		weights, values := b.weights[j], columns[b.first[j]:]
-		for i, row := range dst {
-			sum := 0.0
-			for k, w := range weights {
-				sum += float64(w) * values[k][i]
-			}
-			row[j] = float32(sum)
-		}
-	}
 }
 
 // Forward builds L·x·Rᵀ.

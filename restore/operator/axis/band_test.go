@@ -80,30 +80,6 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// TestAfter: the code of the processor returns the bits of the reference.
-func TestAfter(t *testing.T) {
-	t.Parallel()
-	for _, b := range []*Band{blur(333, 150, 60), blur(40, 6, 1.5), smaller(720, 4), smaller(1440, 4).Transposed()} {
-		columns := make([][lanes]float64, b.Cols)
-		for i := range columns {
-			for k := range lanes {
-				columns[i][k] = math.Sin(float64(lanes*i + k))
-			}
-		}
-		var got, want [lanes][]float32
-		for k := range lanes {
-			got[k], want[k] = make([]float32, b.Rows), make([]float32, b.Rows)
-		}
-		b.after(got, columns, b.afterFast(got, columns))
-		b.after(want, columns, 0)
-		for k := range lanes {
-			if !slices.Equal(got[k], want[k]) {
-				t.Errorf("band of %d rows, lane %d: %v, want %v", b.Rows, k, got[k], want[k])
-			}
-		}
-	}
-}
-
 // filter is what both filters have.
 type filter interface {
 	Apply(g *onnx.Graph, x, p onnx.Value) onnx.Value
