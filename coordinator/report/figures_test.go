@@ -107,6 +107,22 @@ func TestSharpnessFigure(t *testing.T) {
 	expect(t, figures, "psnr_vs_sharpness_hdr", "other psnr", "-7 20 - - 1", "-3 20 - - 1")
 }
 
+// Sharpness is in decibels, of which the axis shows the zero, also where noise makes all values positive.
+func TestSharpnessKeepsItsZero(t *testing.T) {
+	t.Parallel()
+	var results []item.Result
+	for settings, sharpness := range map[string]float64{`{"sharpen":0}`: 0.25, `{"sharpen":3}`: 4} {
+		r := reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), reporttest.With(0.05, settings))
+		r.Metrics[metric.NameSharpness] = sharpness
+		results = append(results, r)
+	}
+	store := reporttest.NewMemory()
+	figuresOf(t, store, results, selection.First)
+	if drawn := string(store.Files["psnr_vs_sharpness_hdr.svg"]); !strings.Contains(drawn, ">0</text>") {
+		t.Errorf("no tick at 0:\n%s", drawn)
+	}
+}
+
 // Two rows of one image are one cluster: without a second image there is no interval.
 func TestFiguresClusterByImage(t *testing.T) {
 	t.Parallel()

@@ -137,8 +137,12 @@ func chooseMethod(s *manifest.Spec, t *item.Task, c manifest.Catalogue, perPictu
 	}
 	method, file := t.Methods[0], c.Operators.Known(t.Name).Input == "mask" && s.Dataset.Mask != "" || s.Dataset.Kernel != ""
 	blur := !file && slices.ContainsFunc(all, func(a region) bool { return a.param == blurWidth }) // whose pixels depend on the picture
-	if perPicture || blur || *whole.Sigma == item.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
-		t.Choice = method + ", with settings for the noise and the parameters of each picture"
+	estimated := perPicture || *whole.Sigma == item.SigmaAuto || c.Operators.Known(t.Name).Stated != nil
+	if blur || estimated {
+		t.Choice = method + ", with settings for the pixels of each picture's blur"
+		if estimated {
+			t.Choice = method + ", with settings for the noise and the parameters of each picture"
+		}
 		t.Choose = func(row *item.Task, width, height int) {
 			chooseSettings(row, all, method, min(width, height), file, c)
 		}
@@ -163,7 +167,7 @@ func chooseSettings(t *item.Task, all []region, method string, side int, file bo
 		}
 	}
 	if distance == 0 && t.Photons == nil {
-		reason, note = "as measured in "+found.measured+" at 64×64", found.note
+		reason, note = "as measured in "+found.measured, found.note
 	}
 	if t.Steps > 0 || len(t.Solver) > 0 {
 		reason = "no measurement covers settings of your own"

@@ -164,15 +164,17 @@ func TestAutoChoosesByFile(t *testing.T) {
 		lambda float64 // 0: that of the preset
 		want   string
 	}{
-		{"denoise", 0.005, nil, 4, "as measured in docs/data/regions.csv at 64×64"},
-		{"denoise", 0.01, nil, 8, "as measured in docs/data/regions.csv at 64×64"},
-		{"denoise", 0.05, nil, 0, "as measured in docs/data/quality.csv and docs/data/regions.csv at 64×64"},
+		{"denoise", 0.005, nil, 4, "as measured in docs/data/regions.csv"},
+		{"denoise", 0.01, nil, 8, "as measured in docs/data/regions.csv"},
+		{"denoise", 0.05, nil, 0, "as measured in docs/data/quality.csv and docs/data/regions.csv"},
 		{"denoise", 0.5, nil, 0, "no measurement covers these"},
 		{"denoise", 0.0005, nil, 4, "no measurement covers these"}, // settings of the nearest noise
 		{"gaussian_deblur", 0.02, map[string]float64{"std": 1}, 4, "as measured in docs/data/ascent.csv"},
 		{"gaussian_deblur", 0.2, map[string]float64{"std": 1}, 4, "as measured in docs/data/ascent.csv"},
 		{"gaussian_deblur", 0.02, map[string]float64{"std": 3}, 4, "as measured in docs/data/gaussian-width.csv"},
 		{"gaussian_deblur", 0.05, map[string]float64{"std": 3}, 0, "as measured in docs/data/gaussian-width.csv"},
+		{"gaussian_deblur", 0.2, map[string]float64{"std": 2.8}, 0, "as measured in docs/data/gaussian-width.csv"},
+		{"gaussian_deblur", 0.02, map[string]float64{"std": 4.4}, 0, "as measured in docs/data/gaussian-width.csv"},
 		{"gaussian_deblur", 0.05, map[string]float64{"std": 12}, 1.5, "as measured in docs/data/gaussian-width.csv"},
 		{"gaussian_deblur", 0.02, map[string]float64{"std": 60}, 0, "no measurement covers these"},
 		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 4, "no measurement covers these"},

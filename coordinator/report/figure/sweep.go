@@ -216,7 +216,7 @@ func sweepFigure(s aggregate.Summary, rows []*aggregate.Row, axis sweepAxis) *st
 			p.Series = append(p.Series, front(of, axis))
 		}
 		hidden += max(0, len(of)-maxLines)
-		p.X.Log = logarithmic(xs, 8)
+		p.X.Log = axis.name != metric.NameSharpness && logarithmic(xs, 8) // decibels have a meaningful zero
 		if axis.given {
 			p.X.Ticks = fewTicks(xs, p.X.Log)
 		}
