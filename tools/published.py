@@ -189,7 +189,7 @@ def figures(page: str) -> Iterator[tuple[str, str, str]]:
         (r"`ddiff` is (\S+) dB behind `dpir` in `colorize` at 64, (\S+) dB in Gaussian deblurring at 256\.",
          (f"{-float(next(versus(of, 'ddiff', 'dpir')['ahead'] for (task, _, _), of in psnr(stored(MANY[side])).items() if task == name)):.2f}"
           for side, name in (("64", "colorize"), ("256", "gaussian_deblur")))),
-        (r"that of `restore` is ahead by (\S+) ± (\S+) dB\.", wide_blur()),
+        (r"the better one is ahead by (\S+) ± (\S+) dB\.", wide_blur()),
         (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=8     of all seven",
          (len(every), tied(best["ddiff"]), tied(best["dpir"]), f"{-min(float(r['ahead']) for r in best['ddiff']):.2f}")),
         (r"ahead of that mean beyond its interval in (\d+) of (\d+) cells, .* behind beyond it in (\w+)\.",

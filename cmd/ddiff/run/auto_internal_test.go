@@ -175,7 +175,7 @@ func TestAutoChoosesByFile(t *testing.T) {
 		{"gaussian_deblur", 0.05, map[string]float64{"std": 3}, 0, "as measured in docs/data/gaussian-width.csv"},
 		{"gaussian_deblur", 0.2, map[string]float64{"std": 2.8}, 0, "as measured in docs/data/gaussian-width.csv"},
 		{"gaussian_deblur", 0.02, map[string]float64{"std": 4.4}, 0, "as measured in docs/data/gaussian-width.csv"},
-		{"gaussian_deblur", 0.05, map[string]float64{"std": 12}, 1.5, "as measured in docs/data/gaussian-width.csv"},
+		{"gaussian_deblur", 0.05, map[string]float64{"std": 12}, 0, "as measured in docs/data/gaussian-width.csv"},
 		{"gaussian_deblur", 0.02, map[string]float64{"std": 60}, 0, "no measurement covers these"},
 		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 4, "no measurement covers these"},
 		{"jpeg", 0.05, map[string]float64{"quality": 95, "subsampling": 0}, 0, "as measured in docs/data/ascent.csv"},
@@ -196,7 +196,7 @@ func TestAutoChoosesByFile(t *testing.T) {
 	}
 	// A blur counts in pixels: a Gaussian of 3/256 of the shorter side is 0.75 pixels wide at 64×64, 3 pixels at 256×256.
 	s, task := auto(t, nil, "gaussian_deblur")
-	for side, lambda := range map[int]float64{16: 0, 24: 4, 64: 0, 256: 1.5, 2048: 0} {
+	for side, lambda := range map[int]float64{16: 0, 24: 4, 48: 4, 64: 0, 256: 0, 2048: 0} {
 		if got := knownAt(s, task, side); got.Solver["lambda"].Number != lambda {
 			t.Errorf("a Gaussian of 3/256 of %d pixels: %q, lambda %g, want %g", side, got.Choice, got.Solver["lambda"].Number, lambda)
 		}
