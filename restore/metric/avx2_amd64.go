@@ -63,19 +63,15 @@ func (s *ssimScratch) filterDownFast(top int) int {
 	return n
 }
 
-// compareFast is compare for all positions if there is a group of them, and returns their number. The sums have the same order.
+// compareFast is compare for the first positions, and returns their number. The sums have the same order.
 func (s *ssimScratch) compareFast() int {
-	all := len(s.similarity)
-	if !cpu.X86.HasAVX2 || all < lanes {
+	n := len(s.similarity) / lanes * lanes
+	if !cpu.X86.HasAVX2 || n == 0 {
 		return 0
 	}
-	part := func(first, n int) {
-		d := &s.down
-		compareAVX2(&s.similarity[first], &d[0][first], &d[1][first], &d[2][first], &d[3][first], n, &s.window)
-	}
-	part(0, all/lanes*lanes)
-	part(all-lanes, lanes) // the last ones, of which some are computed again
-	return all
+	d := &s.down
+	compareAVX2(&s.similarity[0], &d[0][0], &d[1][0], &d[2][0], &d[3][0], n, &s.window)
+	return n
 }
 
 //go:noescape
