@@ -45,6 +45,9 @@ func Named(name, version string) (Metric, bool) {
 		return Metric{
 			Head: manifest.ScoreHead{Metric: id, Version: version}, Unclipped: unclipped,
 			Compare: func(_ context.Context, truth, restored *raster.Image) (float64, error) {
+				if err := metric.Check(truth, restored); err != nil {
+					return 0, err
+				}
 				return m.Compare(truth, restored)
 			},
 		}

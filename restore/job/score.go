@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
+	"ddiff/restore/raster"
 )
 
 // Score computes the metrics that apply to the item.
@@ -28,6 +29,14 @@ func (j *Job) Score() (item.Metrics, error) {
 	}
 	if j.truth != nil {
 		j.baseline = j.Op.Baseline(j.Problem.Y)
+		for _, img := range []*raster.Image{j.Restored(), j.baseline} {
+			if img == nil {
+				continue
+			}
+			if err := metric.Check(j.truth, img); err != nil {
+				return nil, fmt.Errorf("score: %w", err)
+			}
+		}
 	}
 	for _, m := range metric.Builtin() {
 		switch {

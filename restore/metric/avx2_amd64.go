@@ -63,14 +63,15 @@ func (s *ssimScratch) filterDownFast(top int) int {
 	return n
 }
 
-// compareFast is compare for the first positions, and returns their number. The sums have the same order.
+// compareFast is compare for all positions of a row that has at least lanes of them, and returns their number. The sums have the same order.
 func (s *ssimScratch) compareFast() int {
-	n := len(s.similarity) / lanes * lanes
-	if !cpu.X86.HasAVX2 || n == 0 {
+	n := len(s.similarity)
+	if !cpu.X86.HasAVX2 || n < lanes {
 		return 0
 	}
-	d := &s.down
-	compareAVX2(&s.similarity[0], &d[0][0], &d[1][0], &d[2][0], &d[3][0], n, &s.window)
+	d, last := &s.down, n-lanes
+	compareAVX2(&s.similarity[0], &d[0][0], &d[1][0], &d[2][0], &d[3][0], n/lanes*lanes, &s.window)
+	compareAVX2(&s.similarity[last], &d[0][last], &d[1][last], &d[2][last], &d[3][last], lanes, &s.window)
 	return n
 }
 

@@ -126,7 +126,7 @@ func (n *Network) ScoreUnclipped(ctx context.Context, x, y *raster.Image) (float
 }
 
 func (n *Network) score(ctx context.Context, x, y *raster.Image, value func(float32) float32) (float64, error) {
-	if err := checkPair(x, y); err != nil {
+	if err := Check(x, y); err != nil {
 		return 0, fmt.Errorf("%s: %w", n.Name, err)
 	}
 	if x.Channels != 1 && x.Channels != 3 {

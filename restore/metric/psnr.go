@@ -13,12 +13,8 @@ func psnr() Metric {
 	return Metric{Name: NamePSNR, Version: "1", Title: "PSNR", Unit: "dB", Decimals: 2, Better: Higher, Main: true, Degraded: true, Compare: PSNR}
 }
 
-// PSNR returns the peak signal-to-noise ratio of two images of equal shape, in dB. It is symmetric. Errors are
-// [ErrShape] and [raster.ErrNotFinite].
+// PSNR returns the peak signal-to-noise ratio of two images, in dB. It is symmetric.
 func PSNR(x, y *raster.Image) (float64, error) {
-	if err := checkPair(x, y); err != nil {
-		return 0, fmt.Errorf("psnr: %w", err)
-	}
 	return decibels(distance(x.Pix, y.Pix, new([2][block]float32)), len(x.Pix)), nil
 }
 
@@ -55,8 +51,8 @@ func squares(values []float32, mean float64) float64 {
 // decibels returns the score of n values with a sum of the squares of halved differences.
 func decibels(sum float64, n int) float64 { return -10 * math.Log10(4*sum/float64(n)+1e-8) }
 
-// checkPair checks that two images are valid, finite and of equal shape.
-func checkPair(x, y *raster.Image) error {
+// Check checks that two images are valid, finite and of equal shape, as every metric requires. Errors are [ErrShape] and [raster.ErrNotFinite].
+func Check(x, y *raster.Image) error {
 	for _, img := range []*raster.Image{x, y} {
 		if err := img.Validate(); err != nil {
 			return fmt.Errorf("%w: %w", ErrShape, err)

@@ -24,9 +24,9 @@ func IsUnclipped(id string) bool {
 
 // psnrReferenceRange returns the peak signal-to-noise ratio of an image in dB as scikit-image computes it with the range of the reference:
 // 10 log10(range²/mse), over all channels, without clipping. range is the difference of the largest and the smallest value of the
-// reference. Errors are [ErrShape], [raster.ErrNotFinite], and [ErrUndefined] for equal images and for a reference of one value.
+// reference. The error is [ErrUndefined] for equal images and for a reference of one value.
 func psnrReferenceRange(reference, x *raster.Image) (float64, error) {
-	span, err := valueRange(reference, x)
+	span, err := valueRange(reference)
 	if err != nil {
 		return 0, fmt.Errorf("psnr: %w", err)
 	}
@@ -51,7 +51,7 @@ const (
 // 0.03; mean over the windows of a channel, then over the channels. Errors are those of [psnrReferenceRange], but equal images have the
 // score 1, and [ErrTooSmall] below 5 pixels.
 func ssimWindow5(reference, x *raster.Image) (float64, error) {
-	span, err := valueRange(reference, x)
+	span, err := valueRange(reference)
 	if err != nil {
 		return 0, fmt.Errorf("ssim: %w", err)
 	}
@@ -101,11 +101,8 @@ func uniformSSIM(reference, other []float32, width int, span float64) float64 {
 	return sum / float64(windows)
 }
 
-// valueRange checks two images and returns the range of the reference, which is positive.
-func valueRange(reference, x *raster.Image) (float64, error) {
-	if err := checkPair(reference, x); err != nil {
-		return 0, err
-	}
+// valueRange returns the range of the reference, which is positive.
+func valueRange(reference *raster.Image) (float64, error) {
 	span := float64(slices.Max(reference.Pix)) - float64(slices.Min(reference.Pix))
 	if span == 0 {
 		return 0, fmt.Errorf("the reference has one value: %w", ErrUndefined)

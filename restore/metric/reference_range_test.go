@@ -66,8 +66,6 @@ func TestReferenceRangeKnown(t *testing.T) {
 	if got, err := ssimWindow5(x, x); err != nil || !(math.Abs(got-1) <= 1e-12) {
 		t.Errorf("an image with itself: %v, %v", got, err)
 	}
-	broken := raster.New(3, 6, 5)
-	broken.Pix[7] = float32(math.NaN())
 	for _, tt := range []struct {
 		name       string
 		x, y       *raster.Image
@@ -75,8 +73,6 @@ func TestReferenceRangeKnown(t *testing.T) {
 	}{
 		{"equal images", x, x, ErrUndefined, nil},
 		{"flat reference", constant(3, 6, 5, 0.2), x, ErrUndefined, ErrUndefined},
-		{"other height", x, raster.New(3, 5, 5), ErrShape, ErrShape},
-		{"NaN", x, broken, raster.ErrNotFinite, raster.ErrNotFinite},
 		{"four columns", raster.Crop(x, 4, 6), raster.Crop(y, 4, 6), nil, ErrTooSmall},
 	} {
 		if _, err := psnrReferenceRange(tt.x, tt.y); !errors.Is(err, tt.psnr) {

@@ -3,6 +3,7 @@ package metric
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"ddiff/restore/raster"
 )
@@ -22,12 +23,8 @@ const (
 	c2          = 0.03 * 0.03 // (k2 * data range)^2
 )
 
-// SSIM returns the structural similarity of two images of equal shape, at most 1, the score of identical images. It is
-// symmetric. Errors are [ErrShape], [ErrTooSmall] and [raster.ErrNotFinite].
+// SSIM returns the structural similarity of two images, at most 1, the score of identical images. It is symmetric. The error is [ErrTooSmall].
 func SSIM(x, y *raster.Image) (float64, error) {
-	if err := checkPair(x, y); err != nil {
-		return 0, fmt.Errorf("ssim: %w", err)
-	}
 	f := blockSize(x.Height, x.Width)
 	height, width := x.Height/f, x.Width/f
 	if height < windowSize || width < windowSize {
@@ -35,6 +32,7 @@ func SSIM(x, y *raster.Image) (float64, error) {
 			x.Width, x.Height, windowSize, windowSize, ErrTooSmall)
 	}
 	s := newSSIMScratch(height, width)
+	defer scratches.Put(s)
 	sum := 0.0
 	for c := range x.Channels {
 		s.pool(x.Plane(c), y.Plane(c), x.Width, f)
@@ -60,7 +58,14 @@ type ssimScratch struct {
 	similarity    []float32    // of one row of positions
 }
 
+// scratches has those of earlier images.
+var scratches sync.Pool
+
+// newSSIMScratch returns a scratch with any values.
 func newSSIMScratch(height, width int) *ssimScratch {
+	if s, ok := scratches.Get().(*ssimScratch); ok && s.height == height && s.width == width {
+		return s
+	}
 	s := &ssimScratch{
 		height: height, width: width, window: gaussian(),
 		a: make([]float32, height*width), b: make([]float32, height*width),

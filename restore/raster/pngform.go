@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/klauspost/compress/zlib"
 
@@ -29,6 +30,9 @@ const (
 	searching = 3
 )
 
+// The writers of earlier files, of a third to a whole megabyte.
+var coders, searchers sync.Pool
+
 // encode returns the file. row writes the samples of row y.
 func (f pngForm) encode(row func(y int, row []byte)) ([]byte, error) {
 	pixel := f.channels * f.bits / 8
@@ -44,19 +48,25 @@ func (f pngForm) encode(row func(y int, row []byte)) ([]byte, error) {
 		repeats += filterPaeth(out[1:], samples, above, pixel)
 		above, samples = samples, above
 	}
-	level := zlib.HuffmanOnly
+	level, writers := zlib.HuffmanOnly, &coders
 	if float64(repeats) > repetitive*float64(len(filtered)) {
-		level = searching
+		level, writers = searching, &searchers
+	}
+	w, ok := writers.Get().(*zlib.Writer)
+	var err error
+	if !ok {
+		w, err = zlib.NewWriterLevel(nil, level)
 	}
 	var body bytes.Buffer
-	w, err := zlib.NewWriterLevel(&body, level)
 	if err == nil {
+		w.Reset(&body)
 		_, err = w.Write(filtered)
 		err = errors.Join(err, w.Close())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
+	writers.Put(w)
 	colour := byte(0)
 	if f.channels == 3 {
 		colour = 2

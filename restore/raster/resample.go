@@ -68,7 +68,11 @@ func resample(img *Image, across, down axis) *Image {
 	return out
 }
 
+// resampleAcross returns the image itself if all its columns remain.
 func resampleAcross(img *Image, a axis) *Image {
+	if a.identical() && a.n == img.Width {
+		return img
+	}
 	out := New(img.Channels, img.Height, a.n)
 	rows := img.Channels * img.Height
 	if a.identical() {
@@ -91,7 +95,11 @@ func resampleAcross(img *Image, a axis) *Image {
 	return out
 }
 
+// resampleDown returns the image itself if all its rows remain.
 func resampleDown(img *Image, a axis) *Image {
+	if a.identical() && a.n == img.Height {
+		return img
+	}
 	w := img.Width
 	out := New(img.Channels, a.n, w)
 	if a.identical() {
@@ -119,7 +127,7 @@ func resampleDown(img *Image, a axis) *Image {
 	return out
 }
 
-// Scale returns an image of w by h pixels, with the filter of [Fit]. [ErrShape]: a size is not positive.
+// Scale returns an image of w by h pixels, with the filter of [Fit]; the image itself if it has this size. [ErrShape]: a size is not positive.
 func Scale(img *Image, w, h int) (*Image, error) {
 	if err := img.Validate(); err != nil {
 		return nil, fmt.Errorf("scale image: %w", err)

@@ -120,31 +120,35 @@ func (b *Band) Times(m *Matrix) *Matrix {
 	return product(b.Rows, m, func(i int) (first int, weights []float32) { return b.first[i], b.weights[i] })
 }
 
-// After is the product of a matrix and the transposed band, accumulated in float64.
-func (b *Band) After(m *Matrix) *Matrix {
-	const lanes = 4 // rows whose sums do not wait for each other
-	out, columns := newMatrix(m.Rows, b.Rows), make([][lanes]float64, m.Cols)
+// lanes is the number of rows whose sums do not wait for each other.
+const lanes = 4
+
+// After sets out to the product of a matrix and the transposed band, accumulated in float64.
+func (b *Band) After(out []float32, m *Matrix) {
+	columns := make([][lanes]float64, m.Cols)
 	for top := 0; top < m.Rows; top += lanes {
-		var dst [lanes][]float32
-		for i := range dst {
-			at := min(top+i, m.Rows-1) // the last row again beyond it
-			for k, v := range m.Data[at*m.Cols:][:m.Cols] {
+		rows := min(lanes, m.Rows-top)
+		for i := range rows {
+			for k, v := range m.Data[(top+i)*m.Cols:][:m.Cols] {
 				columns[k][i] = float64(v)
 			}
-			dst[i] = out.Data[at*b.Rows:][:len(b.weights)]
 		}
-		to0, to1, to2, to3 := dst[0], dst[1], dst[2], dst[3]
+		dst := out[top*b.Rows:][:rows*b.Rows]
+		if rows == lanes && b.afterFast(dst, b.Rows, columns) {
+			continue
+		}
 		for j, weights := range b.weights {
-			var p, q, r, s float64 // in registers, which an array is not
-			values := columns[b.first[j]:][:len(weights)]
-			for k, weight := range weights {
-				w, v := float64(weight), &values[k]
-				p, q, r, s = p+w*v[0], q+w*v[1], r+w*v[2], s+w*v[3]
+			var sums [lanes]float64
+			for k, w := range weights {
+				for i, v := range columns[b.first[j]+k] {
+					sums[i] += float64(w) * v
+				}
 			}
-			to0[j], to1[j], to2[j], to3[j] = float32(p), float32(q), float32(r), float32(s)
+			for i := range rows {
+				dst[i*b.Rows+j] = float32(sums[i])
+			}
 		}
 	}
-	return out
 }
 
 // Forward builds L·x·Rᵀ.
