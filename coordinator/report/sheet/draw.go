@@ -16,6 +16,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
+	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sweep"
@@ -100,12 +101,12 @@ func (s *Sheet) Write(ctx context.Context, to result.Files, key string) (size im
 		d.write(d.title, margin, margin+titleSize, size.X-2*margin, s.Title, ink)
 		d.write(d.text, margin, margin+titleSize+lineHeight, size.X-2*margin, s.Subtitle, muted)
 	}
+	var places []*place
 	for i, r := range s.Rows {
-		missing, err := d.row(ctx, top+i*rowHeight, r)
-		if err != nil {
-			return size, nil, fmt.Errorf("draw %s: %w", key, err)
-		}
-		lost = append(lost, missing...)
+		places = append(places, d.row(top+i*rowHeight, r)...)
+	}
+	if lost, err = d.draw(ctx, places); err != nil {
+		return size, nil, fmt.Errorf("draw %s: %w", key, err)
 	}
 	out, err := raster.EncodeOpaque(d.canvas)
 	if err != nil {
@@ -114,8 +115,15 @@ func (s *Sheet) Write(ctx context.Context, to result.Files, key string) (size im
 	return size, lost, result.Put(ctx, to, key, out)
 }
 
-// row draws a row from y on. The only error besides lost is cancellation.
-func (d *drawing) row(ctx context.Context, y int, r Row) (lost []error, err error) {
+// place is a picture at its place of the canvas.
+type place struct {
+	Picture
+	at  image.Rectangle
+	err error // of reading it
+}
+
+// row writes the texts of a row from y on, and returns the places of its pictures.
+func (d *drawing) row(y int, r Row) []*place {
 	line := y + textSize
 	for _, text := range d.wrap(r.Name, textWidth-2*gap, 4) {
 		d.write(d.text, margin, line, textWidth-2*gap, text, ink)
@@ -125,31 +133,53 @@ func (d *drawing) row(ctx context.Context, y int, r Row) (lost []error, err erro
 		d.write(d.text, margin, line, textWidth-2*gap, text, muted)
 		line += lineHeight
 	}
+	var places []*place
 	x := margin + textWidth
 	for _, item := range r.Items {
 		for _, p := range item {
-			at := image.Rect(x, y, x+cell, y+cell)
-			caption := p.None
-			draw.Draw(d.canvas, at, blank, image.Point{}, draw.Src)
-			if p.Store != nil {
-				img, err := read(ctx, p)
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
-				if err != nil {
-					lost = append(lost, err)
-					caption = "unreadable"
-				} else {
-					draw.Draw(d.canvas, at, paper, image.Point{}, draw.Src)
-					fit(d.canvas, at, img)
-					caption = p.Caption
-				}
-			}
-			indent := max(0, cell-font.MeasureString(d.text, caption).Ceil()) / 2
-			d.write(d.text, x+indent, y+cell+textSize, cell, caption, ink)
+			places = append(places, &place{Picture: p, at: image.Rect(x, y, x+cell, y+cell)})
 			x += cell + gap
 		}
 		x += itemGap - gap
+	}
+	return places
+}
+
+// readers is the number of pictures that are in memory at once.
+const readers = 4
+
+// draw draws pictures, several at once, and their captions. The only error besides lost is cancellation.
+func (d *drawing) draw(ctx context.Context, places []*place) (lost []error, err error) {
+	var group errgroup.Group
+	group.SetLimit(readers)
+	for _, p := range places {
+		draw.Draw(d.canvas, p.at, blank, image.Point{}, draw.Src)
+		if p.Store == nil {
+			continue
+		}
+		group.Go(func() error {
+			var img image.Image
+			if img, p.err = read(ctx, p.Picture); p.err == nil {
+				draw.Draw(d.canvas, p.at, paper, image.Point{}, draw.Src)
+				fit(d.canvas, p.at, img)
+			}
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		caption := p.Caption
+		switch {
+		case p.err != nil:
+			lost = append(lost, p.err)
+			caption = "unreadable"
+		case p.Store == nil:
+			caption = p.None
+		}
+		indent := max(0, cell-font.MeasureString(d.text, caption).Ceil()) / 2
+		d.write(d.text, p.at.Min.X+indent, p.at.Max.Y+textSize, cell, caption, ink)
 	}
 	return lost, nil
 }
