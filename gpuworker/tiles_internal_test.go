@@ -11,8 +11,8 @@ import (
 	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
+	"ddiff/restore/prior"
 	"ddiff/restore/solver"
-	"ddiff/restore/tile"
 )
 
 // tiles divides the image of an item.
@@ -27,7 +27,7 @@ func TestItemInTiles(t *testing.T) {
 	e := engineOf(t)
 	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
 	whole, divided := planned(t, in, sampleItem(t, e, 64, 48)), planned(t, in, sampleItem(t, e, 64, 48, tiles(32, 8)))
-	if divided.Plan.Tiles != (tile.Tiling{Side: 32, Overlap: 8}) || !divided.Plan.Divided() || whole.Plan.Divided() {
+	if divided.Plan.Tiles != (prior.Tiling{Side: 32, Overlap: 8}) || !divided.Plan.Divided() || whole.Plan.Divided() {
 		t.Errorf("plans: %+v, %+v", divided.Plan, whole.Plan)
 	}
 	if divided.workload() == whole.workload() || in.loader.Fitting(divided.Plan, 8) != 1 || in.loader.Fitting(whole.Plan, 8) != 8 {

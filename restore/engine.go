@@ -16,7 +16,6 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
-	"ddiff/restore/tile"
 )
 
 // Plan describes a batch: items with equal plans are solved together.
@@ -34,7 +33,7 @@ type Plan struct {
 	// Precision of the score network. Empty: that of the engine's build.
 	Precision onnxruntime.Precision `json:",omitempty"`
 	// Tiles is the size of the tiles in which the network predicts. Zero: the whole image.
-	Tiles tile.Tiling `json:",omitzero"`
+	Tiles prior.Tiling `json:",omitzero"`
 }
 
 // Divided reports whether the images have several tiles.

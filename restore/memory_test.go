@@ -11,7 +11,6 @@ import (
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
-	"ddiff/restore/tile"
 )
 
 // TestMemory: the estimate is linear in pixels and batch, quadratic in the sides with constant matrices, and bounds the
@@ -152,12 +151,12 @@ func TestOperatorMemory(t *testing.T) {
 func TestTiledMemory(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
-	need := func(task string, w, h int, tiling tile.Tiling) int64 {
+	need := func(task string, w, h int, tiling prior.Tiling) int64 {
 		return e.Memory(restore.Plan{
 			Task: task, Image: rgb(h, w), Solver: method.Settings{Method: "ddiff"}, Tiles: tiling,
 		}, 1) >> 20
 	}
-	auto := tile.Tiling{Side: 256, Overlap: 64}
+	auto := prior.Tiling{Side: 256, Overlap: 64}
 	for _, c := range []struct {
 		task string
 		w, h int
@@ -173,10 +172,10 @@ func TestTiledMemory(t *testing.T) {
 	if got := e.Memory(restore.Plan{Task: "denoise", Image: rgb(1024, 1024), Solver: averaging, Tiles: auto}, 1) >> 20; got < 753 || got > 2*753 {
 		t.Errorf("four evaluations in a step, 1024×1024: %d MiB, measured 753", got)
 	}
-	if whole, tiles := need("hdr", 2000, 1504, tile.Tiling{}), need("hdr", 2000, 1504, auto); whole < 4*tiles {
+	if whole, tiles := need("hdr", 2000, 1504, prior.Tiling{}), need("hdr", 2000, 1504, auto); whole < 4*tiles {
 		t.Errorf("2000×1504: %d MiB without tiles, %d MiB with tiles", whole, tiles)
 	}
-	if one, none := need("hdr", 256, 256, auto), need("hdr", 256, 256, tile.Tiling{}); one != none {
+	if one, none := need("hdr", 256, 256, auto), need("hdr", 256, 256, prior.Tiling{}); one != none {
 		t.Errorf("one tile: %d MiB, without tiles %d", one, none)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 	"ddiff/restore/solver"
-	"ddiff/restore/tile"
 )
 
 // MaxBatch is the largest number of items that are solved together.
@@ -47,7 +47,7 @@ type Workload struct {
 	Build    solver.Build
 	Image    operator.Shape
 	// Tiles are those of images that are divided.
-	Tiles tile.Tiling
+	Tiles prior.Tiling
 	// Operator is the SHA-256 of an operator file. Empty for built-in operators, which take little time and memory.
 	Operator string
 }

@@ -46,7 +46,6 @@ import (
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
-	"ddiff/restore/tile"
 	"ddiff/storage"
 )
 
@@ -117,7 +116,7 @@ func wrongInputs() []error {
 		queue.ErrBadName, install.ErrEP, install.ErrClient, storage.ErrBadKey, manifest.ErrEmptyFile, dataset.ErrAddress, dataset.ErrNotFound,
 		dataset.ErrTooLarge, dataset.ErrDenied, comparison.ErrNotComparable, result.ErrFilter, result.ErrScores, published.ErrPublished,
 		selection.ErrUnknownRule, table.ErrColumn, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRecord,
-		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
+		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, prior.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
 		prior.ErrForm, regular.ErrTooLarge, shard.ErrMoved, item.ErrNewer, board.ErrRefused, queue.ErrNoRecord,
 		api.ErrInvalid, api.ErrNotFound, api.ErrRefused, api.ErrNoToken, api.ErrDenied,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,

@@ -11,7 +11,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/tile"
+	"ddiff/restore/prior"
 )
 
 const (
@@ -46,8 +46,8 @@ func (o ComputeOptions) Pace(prior string, precision onnxruntime.Precision) *Pac
 // Work is what the network computes for an item: passes times pixels, where a backward pass counts as two. It is the unit of a pace.
 func Work(it *item.Item, c item.Cost) float64 {
 	pixels := it.Height * it.Width
-	if t := (tile.Tiling{Side: it.Tile, Overlap: it.Overlap}); t.Divides(it.Height, it.Width) {
-		if g, err := tile.New(t, it.Height, it.Width, 1); err == nil {
+	if t := (prior.Tiling{Side: it.Tile, Overlap: it.Overlap}); t.Divides(it.Height, it.Width) {
+		if g, err := prior.NewGrid(t, it.Height, it.Width, 1); err == nil {
 			pixels = g.Len() * g.TileHeight() * g.TileWidth()
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/operator/drawfile"
+	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
-	"ddiff/restore/tile"
 )
 
 // Names of draws, see [operator.Draw].
@@ -93,7 +93,7 @@ func (s Loader) Plan(j *Job) error {
 		Task: j.Item.Task, Params: j.Item.Params, Solver: settings,
 		Image: operator.Shape{Channels: s.Engine.Prior().Card.Channels, Height: j.Item.Height, Width: j.Item.Width},
 		Given: j.Item.OwnKernel,
-		Tiles: tile.Tiling{Side: j.Item.Tile, Overlap: j.Item.Overlap},
+		Tiles: prior.Tiling{Side: j.Item.Tile, Overlap: j.Item.Overlap},
 	}
 	if file := j.Item.Operator; file != nil {
 		if j.Plan.Own = s.Operators[file.SHA256]; j.Plan.Own == nil {

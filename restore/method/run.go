@@ -9,7 +9,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/tile"
 )
 
 // Run is a method with settings, planned for one prior and operator.
@@ -26,7 +25,7 @@ type Run struct {
 	columns map[string]column
 	width   int
 	rows    [][]float32
-	grid    *tile.Grid
+	grid    *prior.Grid
 	counts  []int // tensors of each draw, 0 for one without Draw.Count
 	cost    func() (Cost, error)
 }

@@ -8,7 +8,6 @@ import (
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/tile"
 )
 
 // serves returns ErrSetting, with the reason, if the method refuses a task.
@@ -108,8 +107,8 @@ func (i Info) Tiled() error {
 }
 
 // Tile makes the network of the run predict in tiles, which are fused at every evaluation. All other parts of a step work on the whole image.
-// Images of one tile are not divided. It returns ErrSetting for a method that cannot do it, and tile.ErrTiling.
-func (r *Run) Tile(t tile.Tiling) error {
+// Images of one tile are not divided. It returns ErrSetting for a method that cannot do it, and prior.ErrTiling.
+func (r *Run) Tile(t prior.Tiling) error {
 	multiple := r.Prior.Card.MultipleOf
 	if err := t.Validate(multiple); err != nil {
 		return err
@@ -119,11 +118,11 @@ func (r *Run) Tile(t tile.Tiling) error {
 			return err
 		}
 		var err error
-		r.grid, err = tile.New(t, image.Height, image.Width, multiple)
+		r.grid, err = prior.NewGrid(t, image.Height, image.Width, multiple)
 		return err
 	}
 	return nil
 }
 
 // Grid is the division of the images into tiles, nil for images that are not divided.
-func (r *Run) Grid() *tile.Grid { return r.grid }
+func (r *Run) Grid() *prior.Grid { return r.grid }

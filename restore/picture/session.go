@@ -25,7 +25,6 @@ import (
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
-	"ddiff/restore/tile"
 )
 
 // DefaultBatch is the default number of pictures that are solved together.
@@ -44,7 +43,7 @@ type Config struct {
 	// Memory limits the estimated memory for solving, in bytes. 0: no limit; see [job.SolveMemory].
 	Memory int64
 	// Large are the tiles of pictures without tiles of their own that need more than Whole bytes, by the estimate of Memory. The zero Large is none.
-	Large tile.Tiling
+	Large prior.Tiling
 	Whole int64
 	// Batch is the largest number of pictures that are solved together. Default: DefaultBatch, in powers of two.
 	Batch int

@@ -16,7 +16,6 @@ import (
 	"ddiff/restore/picture"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
-	"ddiff/restore/tile"
 )
 
 func must(t *testing.T, err error) {
@@ -113,7 +112,7 @@ func TestSession(t *testing.T) {
 func TestLarge(t *testing.T) {
 	cfg := config(t)
 	cfg.Unchecked = true
-	cfg.Large, cfg.Whole = tile.Tiling{Side: 32, Overlap: 8}, 1
+	cfg.Large, cfg.Whole = prior.Tiling{Side: 32, Overlap: 8}, 1
 	var shares []float64
 	cfg.Progress = func(p picture.Progress) {
 		if p.Step == 1 && p.Tiles == 9 {

@@ -9,7 +9,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/tile"
 )
 
 // Runs with the network in other forms have the images of the exported one, also in streams and in tiles: with tables, and around a record, which the
@@ -18,7 +17,7 @@ func TestForms(t *testing.T) {
 	t.Parallel()
 	p, rt := bundled(t), onnxtest.Runtime(t).Threaded(2)
 	op := newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 32, Width: 32})
-	for _, tiles := range []tile.Tiling{{}, {Side: 16, Overlap: 8}} {
+	for _, tiles := range []prior.Tiling{{}, {Side: 16, Overlap: 8}} {
 		run := newRun(t, p, op, config(t, op.Task, 3))
 		must(t, run.Tile(tiles))
 		probs := problems(t, op, 2, 0.05)

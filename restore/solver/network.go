@@ -6,14 +6,13 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
-	"ddiff/restore/tile"
 )
 
 // network evaluates the score network of a divided step at tiles, and fuses the predictions. The fusion of an image adds its tiles in their
 // order, so that the result does not depend on the number of tiles per call. An image that is not divided is one tile.
 type network struct {
 	*prior.Network // of the tiles of a call
-	grid           *tile.Grid
+	grid           *prior.Grid
 	images         *onnxruntime.Tensor // x_t
 }
 
@@ -26,7 +25,7 @@ func (s *Solver) newNetwork() (*network, error) {
 	if grid != nil {
 		batch = min(s.build.tiles(s.rt), s.n*grid.Len())
 		height, width = grid.TileHeight(), grid.TileWidth()
-	} else if grid, err = tile.New(tile.Tiling{}, dims[2], dims[3], 1); err != nil {
+	} else if grid, err = prior.NewGrid(prior.Tiling{}, dims[2], dims[3], 1); err != nil {
 		return nil, err
 	}
 	p, err := s.run.Prior.InForm(s.rt, s.build.Form)

@@ -10,7 +10,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/tile"
 )
 
 // textured is a picture with fine structure in all directions.
@@ -60,7 +59,7 @@ func seams(x, truth []float32, s operator.Shape, at []int) float64 {
 }
 
 // separately restores the tiles of a measurement one by one, as images of their own, and puts them together.
-func separately(t *testing.T, p *prior.Prior, g *tile.Grid, y []float32, key noise.Key, steps int) []float32 {
+func separately(t *testing.T, p *prior.Prior, g *prior.Grid, y []float32, key noise.Key, steps int) []float32 {
 	t.Helper()
 	op, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"std": 6, "size": 122}, operator.Shape{Channels: 3, Height: g.TileHeight(), Width: g.TileWidth()})
 	must(t, err)
@@ -92,8 +91,8 @@ func TestSeams(t *testing.T) {
 		must(t, err)
 		y, err := f.Measure(t.Context(), truth, nil, operator.Noise{Sigma: 0.05}, key)
 		must(t, errors.Join(err, f.Close()))
-		fused := func(overlap int) (x []float32, g *tile.Grid) {
-			run := tiled(t, newRun(t, p, op, config(t, op.Task, steps)), tile.Tiling{Side: 32, Overlap: overlap})
+		fused := func(overlap int) (x []float32, g *prior.Grid) {
+			run := tiled(t, newRun(t, p, op, config(t, op.Task, steps)), prior.Tiling{Side: 32, Overlap: overlap})
 			return solve(t, compile(t, rt, run, 1, Build{}), []Problem{{Y: y, Key: key}})[0].X, run.Grid()
 		}
 		x, _ := fused(8) // a quarter: along an axis, tiles from 0 to 32, 16 to 48 and 32 to 64

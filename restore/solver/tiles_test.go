@@ -13,11 +13,10 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/tile"
 )
 
 // tiled divides the images of a run.
-func tiled(t testing.TB, run *method.Run, tiling tile.Tiling) *method.Run {
+func tiled(t testing.TB, run *method.Run, tiling prior.Tiling) *method.Run {
 	t.Helper()
 	must(t, run.Tile(tiling))
 	return run
@@ -30,7 +29,7 @@ func TestTiledCallsDoNotMatter(t *testing.T) {
 	rt, p := onnxtest.Runtime(t), bundled(t)
 	op := newOperator(t, operator.MotionDeblur, operator.Shape{Channels: 3, Height: 56, Width: 80})
 	cfg, probs := config(t, op.Task, 5), problems(t, op, 2, 0.05)
-	run := tiled(t, newRun(t, p, op, cfg), tile.Tiling{Side: 32, Overlap: 8})
+	run := tiled(t, newRun(t, p, op, cfg), prior.Tiling{Side: 32, Overlap: 8})
 	if run.Grid().Len() != 6 {
 		t.Fatalf("%d tiles, want 6", run.Grid().Len())
 	}
@@ -69,7 +68,7 @@ func TestOneTile(t *testing.T) {
 	op := newOperator(t, operator.GaussianDeblur, small)
 	cfg, probs := config(t, op.Task, 6), problems(t, op, 1, 0.05)
 	want := solve(t, compile(t, rt, newRun(t, p, op, cfg), 1, Build{}), probs)
-	run := tiled(t, newRun(t, p, op, cfg), tile.Tiling{Side: 48, Overlap: 8})
+	run := tiled(t, newRun(t, p, op, cfg), prior.Tiling{Side: 48, Overlap: 8})
 	if got := solve(t, compile(t, rt, run, 1, Build{}), probs); run.Grid() != nil || !slices.Equal(got[0].X, want[0].X) {
 		t.Error("an image that is not divided has another result")
 	}
@@ -110,7 +109,7 @@ func TestLocalPrior(t *testing.T) {
 	cfg, probs := config(t, op.Task, 8), problems(t, op, 1, 0.05)
 	want := solve(t, compile(t, rt, newRun(t, p, op, cfg), 1, Build{}), probs)[0]
 	for overlap, equal := range map[int]bool{0: false, 8: true, 16: true} {
-		run := tiled(t, newRun(t, p, op, cfg), tile.Tiling{Side: 32, Overlap: overlap})
+		run := tiled(t, newRun(t, p, op, cfg), prior.Tiling{Side: 32, Overlap: overlap})
 		got := solve(t, compile(t, rt, run, 1, Build{}), probs)[0]
 		if d := maxAbs(got.X, want.X); (d <= 1e-3) != equal {
 			t.Errorf("overlap %d: differs from the whole image by %.2g", overlap, d)
@@ -127,7 +126,7 @@ func TestTiledCancellation(t *testing.T) {
 	t.Parallel()
 	rt, p := onnxtest.Runtime(t), bundled(t)
 	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 64, Width: 64})
-	run := tiled(t, newRun(t, p, op, config(t, op.Task, 4)), tile.Tiling{Side: 32})
+	run := tiled(t, newRun(t, p, op, config(t, op.Task, 4)), prior.Tiling{Side: 32})
 	s := compile(t, rt, run, 1, Build{})
 	n, err := s.newNetwork()
 	must(t, err)
@@ -166,10 +165,10 @@ func TestUndivided(t *testing.T) {
 		if (divisible == nil) != (info.Undivided == "") {
 			t.Errorf("%s: divisible: %v, declared: %q", info.Name, divisible, info.Undivided)
 		}
-		if err := run.Tile(tile.Tiling{Side: 32}); (err == nil) != (divisible == nil) || err != nil && !errors.Is(err, method.ErrSetting) {
+		if err := run.Tile(prior.Tiling{Side: 32}); (err == nil) != (divisible == nil) || err != nil && !errors.Is(err, method.ErrSetting) {
 			t.Errorf("%s: tiles: %v", info.Name, err)
 		}
-		if err := run.Tile(tile.Tiling{Side: 64}); err != nil {
+		if err := run.Tile(prior.Tiling{Side: 64}); err != nil {
 			t.Errorf("%s: one tile: %v", info.Name, err)
 		}
 	}

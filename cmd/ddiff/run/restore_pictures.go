@@ -24,7 +24,6 @@ import (
 	restorer "ddiff/restore/picture"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
-	"ddiff/restore/tile"
 )
 
 // configure opens the prior and makes the configuration of the sessions. It opens the runtimes only where the precision auto asks the device.
@@ -73,7 +72,7 @@ func (o *restoreOptions) sessionConfig(p *prior.Prior, build solver.Build, divid
 	}
 	if divide {
 		side, multiple := p.Card.TileSide(), p.Card.MultipleOf
-		cfg.Large = tile.Tiling{Side: side, Overlap: (side/largeOverlap + multiple - 1) / multiple * multiple}
+		cfg.Large = prior.Tiling{Side: side, Overlap: (side/largeOverlap + multiple - 1) / multiple * multiple}
 	}
 	if cfg.Whole = cfg.Memory; cfg.Whole == 0 { // no limit
 		cfg.Whole = math.MaxInt64

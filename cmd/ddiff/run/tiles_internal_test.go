@@ -15,7 +15,6 @@ import (
 	restorer "ddiff/restore/picture"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
-	"ddiff/restore/tile"
 )
 
 // TestResultsHaveTiles: the campaign of --results has the tiles that a large picture has without it, and none where the memory suffices.
@@ -39,7 +38,7 @@ func TestResultsHaveTiles(t *testing.T) {
 		spec.Tasks = []item.Task{{Name: "denoise"}}
 		w := &pictureWriter{
 			restoreOptions: restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{}}}, spec: spec, cells: spec.Cells(),
-			session: restorer.Config{Prior: p, Large: tile.Tiling{Side: 128, Overlap: 16}, Whole: whole},
+			session: restorer.Config{Prior: p, Large: prior.Tiling{Side: 128, Overlap: 16}, Whole: whole},
 		}
 		must(w.tileCampaign(t.Context(), []*onnxruntime.Runtime{rt}, nil, []*picture{{name: "large.png", path: path}}))
 		if spec.Tile != want || want != "" && (spec.Overlap == nil || *spec.Overlap != 16) {

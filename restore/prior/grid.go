@@ -1,11 +1,19 @@
-package tile
+package prior
 
 import (
 	"fmt"
 	"math"
 )
 
-// Grid is the division of images of one size. It is immutable.
+// Grid divides images of one size into overlapping tiles, and fuses values that were computed for the tiles. It is immutable.
+//
+// Along an axis the tiles have equal lengths and are spread evenly, so that all neighbours share nearly equally many
+// pixels. Each pixel is a weighted mean of the tiles that contain it. The weights of a pixel sum to one. Within the pixels
+// that two neighbours share, a weight is 0 in the outer quarter, where a network sees the border of the tile,
+// and then rises as sin². A pixel that only one tile contains has the weight 1 at the border of the image, too.
+//
+// A function of the neighbourhood of each pixel, such as a network of convolutions, therefore has the same values in tiles as on the
+// whole image, if its radius is at most a quarter of the shared pixels.
 type Grid struct {
 	height, width int
 	rows, cols    axis
@@ -19,9 +27,9 @@ type axis struct {
 	weights [][]float32
 }
 
-// New divides images of height×width pixels into tiles, which begin at multiples. It returns the errors of [Tiling.Validate], and
+// NewGrid divides images of height×width pixels into tiles, which begin at multiples. It returns the errors of [Tiling.Validate], and
 // ErrTiling for an image whose sides are not multiples.
-func New(t Tiling, height, width, multiple int) (*Grid, error) {
+func NewGrid(t Tiling, height, width, multiple int) (*Grid, error) {
 	if err := t.Validate(multiple); err != nil {
 		return nil, err
 	}

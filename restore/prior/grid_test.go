@@ -1,4 +1,4 @@
-package tile_test
+package prior_test
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/tile"
+	"ddiff/restore/prior"
 )
 
-func grid(t *testing.T, tiling tile.Tiling, height, width, multiple int) *tile.Grid {
+func grid(t *testing.T, tiling prior.Tiling, height, width, multiple int) *prior.Grid {
 	t.Helper()
-	g, err := tile.New(tiling, height, width, multiple)
+	g, err := prior.NewGrid(tiling, height, width, multiple)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func grid(t *testing.T, tiling tile.Tiling, height, width, multiple int) *tile.G
 }
 
 // fuse cuts an image into tiles, changes each with f, and fuses them.
-func fuse(g *tile.Grid, image []float32, channels int, f func(v []float32)) []float32 {
+func fuse(g *prior.Grid, image []float32, channels int, f func(v []float32)) []float32 {
 	out := make([]float32, len(image))
 	v := make([]float32, channels*g.TileHeight()*g.TileWidth())
 	for k := range g.Len() {
@@ -33,7 +33,7 @@ func fuse(g *tile.Grid, image []float32, channels int, f func(v []float32)) []fl
 }
 
 // starts returns the first rows of the tiles of an image.
-func starts(g *tile.Grid, height, width int) []int {
+func starts(g *prior.Grid, height, width int) []int {
 	image, part := make([]float32, height*width), make([]float32, g.TileHeight()*g.TileWidth())
 	for i := range image {
 		image[i] = float32(i / width)
@@ -50,7 +50,7 @@ func starts(g *tile.Grid, height, width int) []int {
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	for _, multiple := range []int{1, 4, 8} {
-		for _, tiling := range []tile.Tiling{{Side: 16}, {Side: 32, Overlap: 8}, {Side: 32, Overlap: 16}, {Side: 64, Overlap: 24}} {
+		for _, tiling := range []prior.Tiling{{Side: 16}, {Side: 32, Overlap: 8}, {Side: 32, Overlap: 16}, {Side: 64, Overlap: 24}} {
 			for length := 16; length <= 160; length += multiple * 3 {
 				length = (length + multiple - 1) / multiple * multiple
 				g := grid(t, tiling, length, 40, multiple)
@@ -77,7 +77,7 @@ func TestWeights(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	for length := 64; length < 1000; length += 8 {
-		g := grid(t, tile.Tiling{Side: 64, Overlap: 16}, length, 64, 8)
+		g := grid(t, prior.Tiling{Side: 64, Overlap: 16}, length, 64, 8)
 		rows := starts(g, length, 64)
 		for i := range len(rows) - 1 {
 			if shared := rows[i] + 64 - rows[i+1]; shared < 16 {
@@ -115,7 +115,7 @@ func TestLocal(t *testing.T) {
 			}
 		}
 	}
-	g := grid(t, tile.Tiling{Side: 48, Overlap: 16}, h, w, 4)
+	g := grid(t, prior.Tiling{Side: 48, Overlap: 16}, h, w, 4)
 	for radius, equal := range map[int]bool{1: true, 4: true, 9: false} {
 		want := append([]float32(nil), image...)
 		mean(h, w, radius)(want)
@@ -132,14 +132,14 @@ func TestLocal(t *testing.T) {
 // TestInvalid: a wrong side or overlap is refused with both and their bounds.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
-	for _, c := range []tile.Tiling{{Side: 8}, {Side: 60}, {Side: 64, Overlap: 40}, {Side: 64, Overlap: -8}, {Side: 64, Overlap: 20}, {Overlap: 8}} {
-		_, err := tile.New(c, 128, 128, 8)
+	for _, c := range []prior.Tiling{{Side: 8}, {Side: 60}, {Side: 64, Overlap: 40}, {Side: 64, Overlap: -8}, {Side: 64, Overlap: 20}, {Overlap: 8}} {
+		_, err := prior.NewGrid(c, 128, 128, 8)
 		want := fmt.Sprintf("tiles of %d pixels that share %d: the side must be at least 16", c.Side, c.Overlap)
-		if !errors.Is(err, tile.ErrTiling) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, prior.ErrTiling) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
-	if _, err := tile.New(tile.Tiling{Side: 64}, 100, 128, 8); !errors.Is(err, tile.ErrTiling) {
+	if _, err := prior.NewGrid(prior.Tiling{Side: 64}, 100, 128, 8); !errors.Is(err, prior.ErrTiling) {
 		t.Errorf("a side of 100 pixels for a multiple of 8: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestDivides(t *testing.T) {
 		side, height, width int
 		want                bool
 	}{{0, 999, 999, false}, {64, 64, 64, false}, {64, 8, 64, false}, {64, 64, 72, true}, {64, 72, 64, true}} {
-		tiling := tile.Tiling{Side: c.side}
+		tiling := prior.Tiling{Side: c.side}
 		if got := tiling.Divides(c.height, c.width); got != c.want || (grid(t, tiling, c.height, c.width, 1).Len() > 1) != got {
 			t.Errorf("%+v: divides is %v", c, got)
 		}

@@ -1,4 +1,4 @@
-package tile
+package prior
 
 import (
 	"errors"
