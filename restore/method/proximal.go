@@ -69,7 +69,7 @@ func (s SVD) explain(r, rho onnx.Value) onnx.Value {
 	if !b.run.Weighted {
 		return s.V(b.Mul(s.Ut(r), b.shrink(values, rho)))
 	}
-	if s.d.Diagonal() {
+	if s.d.Diagonal {
 		w := b.Mul(b.in.weights, b.in.weights)
 		return b.Div(b.Mul(s.Ut(b.Mul(r, b.in.weights)), values), b.Add(b.Mul(b.Mul(values, values), w), rho))
 	}

@@ -100,14 +100,14 @@ func weightedSVD(w []float64) *SVD {
 		return g.Const([]float32{float32(value), 0, 0}, 1, colours, 1, 1)
 	}
 	return &SVD{
-		v: mix, vt: mix,
-		ut: func(g *onnx.Graph, y onnx.Value) onnx.Value { return g.Mul(y, first(g, 1)) },
-		values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
+		V: mix, Vt: mix,
+		Ut: func(g *onnx.Graph, y onnx.Value) onnx.Value { return g.Mul(y, first(g, 1)) },
+		Values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
 			if norm < least {
 				return first(g, 0)
 			}
 			return first(g, norm)
 		},
-		paired: func(g *onnx.Graph, _ onnx.Value) onnx.Value { return first(g, 1) },
+		Paired: func(g *onnx.Graph, _ onnx.Value) onnx.Value { return first(g, 1) },
 	}
 }

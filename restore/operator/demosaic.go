@@ -32,7 +32,7 @@ func demosaic() Definition {
 		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
 			b := newBayer(p)
 			d := diagonalSVD(func(g *onnx.Graph, _ onnx.Value) onnx.Value { return b.mask(g, s) })
-			d.ut = func(g *onnx.Graph, y onnx.Value) onnx.Value { return g.Mul(y, b.mask(g, s)) }
+			d.Ut = func(g *onnx.Graph, y onnx.Value) onnx.Value { return g.Mul(y, b.mask(g, s)) }
 			return d, nil
 		},
 	}

@@ -27,17 +27,28 @@ const maxSVD = 1024
 // task is S, and U and V are the identity. Motion blur does not separate, and the cosine transform diagonalises only kernels that
 // are symmetric along both axes: it has no decomposition here.
 type SVD struct {
-	v, vt, ut func(g *onnx.Graph, x onnx.Value) onnx.Value // nil: the identity
-	// values returns the singular values, paired their places.
-	values func(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value
-	paired func(g *onnx.Graph, draws onnx.Value) onnx.Value
+	// Vt returns the spectrum Vᵀ·x of images, V the images V·c of a spectrum, and Ut the spectrum Uᵀ·y of measurements.
+	Vt, V, Ut func(g *onnx.Graph, x onnx.Value) onnx.Value
+	// Values returns the singular values in a shape that broadcasts to spectra [N, C, H, W]; draws is the batch of
+	// encoded draws, which are the values of a task with masks. A value counts as zero if one of its factors along the axes is
+	// below least.
+	Values func(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value
+	// Paired returns 1 for the places of a spectrum whose right singular vector has a left one, else 0, in the shape of Values. With a
+	// mask, it is the mask: a dropped pixel measures nothing.
+	Paired func(g *onnx.Graph, draws onnx.Value) onnx.Value
+	// Diagonal: V is the identity, so that each pixel of an image has a coefficient of its own.
+	Diagonal bool
 	// rows and cols are the factors of a product, nil for a diagonal decomposition.
 	rows, cols *axis.SVD
 }
 
 // diagonalSVD is the decomposition of y = s∘x, for an s of zeros and ones.
 func diagonalSVD(s func(g *onnx.Graph, draws onnx.Value) onnx.Value) *SVD {
-	return &SVD{values: func(g *onnx.Graph, draws onnx.Value, _ float64) onnx.Value { return s(g, draws) }, paired: s}
+	same := func(_ *onnx.Graph, x onnx.Value) onnx.Value { return x }
+	return &SVD{
+		V: same, Vt: same, Ut: same, Paired: s, Diagonal: true,
+		Values: func(g *onnx.Graph, draws onnx.Value, _ float64) onnx.Value { return s(g, draws) },
+	}
 }
 
 // bandSVD decomposes y = rows·x·colsᵀ, and one matrix only for axes of one length. It returns ErrShape for images that are too large.
@@ -73,13 +84,13 @@ func separableSVD(rows, cols *axis.SVD) *SVD {
 	}
 	return &SVD{
 		rows: rows, cols: cols,
-		v:  product(func(a *axis.SVD) *axis.Matrix { return a.V }),
-		vt: product(func(a *axis.SVD) *axis.Matrix { return a.V.Transposed() }),
-		ut: product(func(a *axis.SVD) *axis.Matrix { return a.Ut }),
-		values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
+		V:  product(func(a *axis.SVD) *axis.Matrix { return a.V }),
+		Vt: product(func(a *axis.SVD) *axis.Matrix { return a.V.Transposed() }),
+		Ut: product(func(a *axis.SVD) *axis.Matrix { return a.Ut }),
+		Values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
 			return diagonal(g, func(a *axis.SVD, i int) float64 { return a.Value(i, least) })
 		},
-		paired: func(g *onnx.Graph, _ onnx.Value) onnx.Value {
+		Paired: func(g *onnx.Graph, _ onnx.Value) onnx.Value {
 			return diagonal(g, func(a *axis.SVD, i int) float64 {
 				if i < a.Ut.Cols {
 					return 1
@@ -99,36 +110,6 @@ func (o *Operator) SVD() (*SVD, error) {
 	}
 	return d, nil
 }
-
-// Vt returns the spectrum Vᵀ·x of images.
-func (d *SVD) Vt(g *onnx.Graph, x onnx.Value) onnx.Value { return product(g, d.vt, x) }
-
-// V returns the images V·c of a spectrum.
-func (d *SVD) V(g *onnx.Graph, c onnx.Value) onnx.Value { return product(g, d.v, c) }
-
-// Ut returns the spectrum Uᵀ·y of measurements.
-func (d *SVD) Ut(g *onnx.Graph, y onnx.Value) onnx.Value { return product(g, d.ut, y) }
-
-func product(g *onnx.Graph, factor func(g *onnx.Graph, x onnx.Value) onnx.Value, x onnx.Value) onnx.Value {
-	if factor == nil {
-		return x
-	}
-	return factor(g, x)
-}
-
-// Values returns the singular values in a shape that broadcasts to spectra [N, C, H, W]; draws is the batch of
-// encoded draws, which are the values of a task with masks. A value counts as zero if one of its factors along the axes is
-// below least.
-func (d *SVD) Values(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value {
-	return d.values(g, draws, least)
-}
-
-// Paired returns 1 for the places of a spectrum whose right singular vector has a left one, else 0, in the shape of Values. With a
-// mask, it is the mask: a dropped pixel measures nothing.
-func (d *SVD) Paired(g *onnx.Graph, draws onnx.Value) onnx.Value { return d.paired(g, draws) }
-
-// Diagonal reports whether V is the identity, so that each pixel of an image has a coefficient of its own.
-func (d *SVD) Diagonal() bool { return d.v == nil }
 
 // Weak returns the mean square of the coefficients of Uᵀ·y whose singular values are at most `most`, and their number, for one
 // measurement y with a shape of images. Where A(x) is that small, y is noise. Both are 0 for a decomposition that is no product along the axes.
