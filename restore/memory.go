@@ -49,7 +49,7 @@ func (e *Engine) Memory(p Plan, n int) int64 {
 		info = m.Info()
 	}
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
-	need := denseCopies * float32Size * e.operators(p).Constants(p.Task, p.Image)
+	need := denseCopies * float32Size * e.operators(p).Known(p.Task).Constants(p.Image)
 	if p.Divided() {
 		need += e.whole(p, info) * float64(n)
 	}

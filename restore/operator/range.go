@@ -12,9 +12,6 @@ var ErrRange = errors.New("the measurement does not have the range of the task")
 // Range is an interval of values.
 type Range struct{ Low, High float64 }
 
-// imageRange is the range of images, and of the measurements that are pictures: black and white.
-func imageRange() Range { return Range{-1, 1} }
-
 // RangeError describes the values of a measurement.
 type RangeError struct {
 	Task string
@@ -55,7 +52,7 @@ func (o *Operator) CheckRange(y, draw []float32, n Noise, stated bool) error {
 	below, above := n.extremes(len(seen))
 	beyond := overshoot * (r.High - r.Low)
 	e := &RangeError{Task: o.Task, Found: found, Want: *r}
-	e.Ambiguous = !stated && *r == imageRange() && found.Low >= -below && found.High <= 1+above
+	e.Ambiguous = !stated && *r == (Range{-1, 1}) && found.Low >= -below && found.High <= 1+above
 	if e.Ambiguous || found.Low < r.Low-below-beyond || found.High > r.High+above+beyond {
 		return e
 	}

@@ -157,11 +157,8 @@ func (s Set) resolve(name string, given map[string]float64) (Definition, map[str
 // of which one copy takes 0.8 GB.
 const maxDense = 201_326_592 // 1.5·2·8192²
 
-// Constants returns the number of elements of the constant matrices of a task for images of one shape, see [Definition.Dense]. It is 0 for an unknown
-// task.
-func (s Set) Constants(task string, image Shape) float64 { return s.Known(task).constants(image) }
-
-func (d Definition) constants(image Shape) float64 {
+// Constants returns the number of elements of the constant matrices for images of one shape, see [Definition.Dense]. It is 0 for the zero Definition.
+func (d Definition) Constants(image Shape) float64 {
 	h, w := float64(image.Height), float64(image.Width)
 	if d.Long && max(h, w) > axis.MaxDense {
 		return 0
@@ -194,7 +191,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	if d.Grey && image.Channels != colours {
 		return nil, fmt.Errorf("task %s: %w: images have %d channels, the task needs red, green and blue", name, ErrShape, image.Channels)
 	}
-	if elements := d.constants(image); elements > maxDense {
+	if elements := d.Constants(image); elements > maxDense {
 		return nil, fmt.Errorf("task %s: %w: %d×%d needs constant matrices of %.0f million elements, at most %d million are allowed; use --fit center_crop or resize",
 			name, ErrShape, image.Width, image.Height, elements/1e6, maxDense/1_000_000)
 	}
@@ -206,8 +203,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 		e.Measurement = image.Dims(1)[1:]
 	}
 	if d.Own == nil && e.Range == nil {
-		r := imageRange()
-		e.Range = &r
+		e.Range = &Range{-1, 1} // that of images
 	}
 	return &Operator{
 		Task: name, Params: p, Image: image, Measurement: e.Measurement, Definition: d, expression: e,
