@@ -114,18 +114,15 @@ func (p Parameter) Range() string {
 	return fmt.Sprintf("%s%s%g, %s]%s", kind, open, p.Min, top, word)
 }
 
-// Check returns ErrInvalid for a number out of range, which NaN is too.
-func (p Parameter) Check(v float64) error { return p.CheckValue(Number(v)) }
-
-// CheckValue returns ErrInvalid for a number out of range and for a word that the parameter does not accept.
-func (p Parameter) CheckValue(v Value) error {
+// Check returns ErrInvalid for a number out of range, which NaN is too, and for a word that the parameter does not accept.
+func (p Parameter) Check(v Value) error {
 	if err := p.Test(v); err != nil {
 		return fmt.Errorf("%w %s: %w", ErrInvalid, p.Name, err)
 	}
 	return nil
 }
 
-// Test is CheckValue with an error that names the value and the range, but not the parameter.
+// Test is Check with an error that names the value and the range, but not the parameter.
 func (p Parameter) Test(v Value) error {
 	x, top := v.Number, p.Max
 	if p.Time && top == 0 {
@@ -194,7 +191,7 @@ func (l List) Complete(given map[string]float64) (map[string]float64, error) {
 		if !ok {
 			v = p.Default
 		}
-		if err := p.Check(v); err != nil {
+		if err := p.Check(Number(v)); err != nil {
 			return nil, err
 		}
 		out[p.Name] = v

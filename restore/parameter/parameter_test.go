@@ -76,7 +76,7 @@ func TestWords(t *testing.T) {
 		{list[0], parameter.Word("many"), `std: "many" is a text, want (0, 64]`},
 		{list[0], parameter.Word("45"), `std: "45" is a text, want (0, 64]`},
 	} {
-		err := c.p.CheckValue(c.value)
+		err := c.p.Check(c.value)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, parameter.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s = %v: error %v, want %q", c.p.Name, c.value, err, c.want)
 		}
@@ -115,13 +115,13 @@ func TestSchedule(t *testing.T) {
 	for text, want := range map[string]string{
 		"8 4 1": "", " 8  4": "", "8 0": "0 is outside (0, 10]", "8 x": `"x" in "8 x" is not a number`, "8 11": "11 is outside", "8": `"8" is a text`, "8 NaN": "NaN is outside",
 	} {
-		err := p.CheckValue(parameter.Word(text))
+		err := p.Check(parameter.Word(text))
 		if want == "" && err != nil || want != "" && (!errors.Is(err, parameter.ErrInvalid) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
 	p.Schedule = false
-	if p.CheckValue(parameter.Word("8 4")) == nil {
+	if p.Check(parameter.Word("8 4")) == nil {
 		t.Error("a list is accepted where there is no schedule")
 	}
 	for share, want := range map[float64]float64{0: 8, 0.25: 6, 0.5: 4, 0.75: 2.5, 1: 1} {
