@@ -39,15 +39,17 @@ const DevicesForms = DeviceForms + "; several with commas, as cuda:0,cuda:1; cud
 // ParseDevices parses devices of one provider, separated by commas. NVIDIA's providers without an index are all GPUs that its driver lists, within
 // CUDA_VISIBLE_DEVICES.
 func ParseDevices(s string) ([]Device, error) {
-	gpus := len(nvidiaGPUs("/proc/driver/nvidia/gpus"))
-	if visible, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
-		gpus = min(gpus, strings.Count(visible, ",")+1)
-	}
-	return parseDevices(s, gpus)
+	return parseDevices(s, func() int {
+		gpus := len(nvidiaGPUs("/proc/driver/nvidia/gpus"))
+		if visible, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
+			gpus = min(gpus, strings.Count(visible, ",")+1)
+		}
+		return gpus
+	})
 }
 
-// parseDevices is ParseDevices on a machine with a number of NVIDIA's GPUs.
-func parseDevices(s string, gpus int) ([]Device, error) {
+// parseDevices is ParseDevices on a machine with a number of NVIDIA's GPUs, which it asks for where the number matters.
+func parseDevices(s string, gpus func() int) ([]Device, error) {
 	var out []Device
 	for part := range strings.SplitSeq(s, ",") {
 		d, err := ParseDevice(part)
@@ -60,7 +62,7 @@ func parseDevices(s string, gpus int) ([]Device, error) {
 		}
 	}
 	if d := out[0]; len(out) == 1 && d.NVIDIA() && !strings.Contains(s, ":") {
-		for i := range gpus - 1 {
+		for i := range gpus() - 1 {
 			out = append(out, Device{d.Provider, i + 1})
 		}
 	}

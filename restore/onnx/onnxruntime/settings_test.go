@@ -15,15 +15,15 @@ func TestParseDevices(t *testing.T) {
 		"auto": {{ProviderAuto, 0}}, "cpu,cpu": {{ProviderCPU, 0}, {ProviderCPU, 0}}, "webgpu": {{ProviderWebGPU, 0}},
 		"cuda": {{ProviderCUDA, 0}, {ProviderCUDA, 1}, {ProviderCUDA, 2}}, "cuda:0": {{ProviderCUDA, 0}}, "tensorrt:2,tensorrt:0": {{ProviderTensorRT, 2}, {ProviderTensorRT, 0}},
 	} {
-		if got, err := parseDevices(s, 3); err != nil || !slices.Equal(got, want) {
+		if got, err := parseDevices(s, func() int { return 3 }); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", s, got, err, want)
 		}
 	}
-	if got, err := parseDevices("cuda", 0); err != nil || !slices.Equal(got, []Device{{ProviderCUDA, 0}}) {
+	if got, err := parseDevices("cuda", func() int { return 0 }); err != nil || !slices.Equal(got, []Device{{ProviderCUDA, 0}}) {
 		t.Errorf("without a GPU: %v, %v", got, err)
 	}
 	for _, s := range []string{"", "cpu,", "cuda:0,cpu", "auto,auto", "cuda:0, cuda:1"} {
-		if got, err := parseDevices(s, 3); err == nil {
+		if got, err := parseDevices(s, func() int { return 3 }); err == nil {
 			t.Errorf("%q is %v", s, got)
 		}
 	}
