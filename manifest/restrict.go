@@ -56,7 +56,7 @@ func (s *Spec) RestrictMethods(methods []string, p Catalogue) error {
 	s.Solver = p.settingsOf(s.Solver, s.Methods, methods)
 	s.Tasks, s.Methods = tasks, methods
 	s.leaveOut(left)
-	s.moveTasks(moved)
+	s.lines, s.overrides = movedFields(s.lines, moved), movedFields(s.overrides, moved)
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (s *Spec) ChooseTasks(chosen []item.Task, by string) error {
 	s.Tasks = tasks
 	s.LeftOut = slices.DeleteFunc(s.LeftOut, s.hasTask)
 	s.leaveOut(before)
-	s.moveTasks(moved)
+	s.lines, s.overrides = movedFields(s.lines, moved), movedFields(s.overrides, moved)
 	if len(moved) == 0 {
 		s.Override("tasks", by)
 	}
@@ -116,11 +116,7 @@ func (s *Spec) ChooseTasks(chosen []item.Task, by string) error {
 // taskField is the field of a task in messages.
 func taskField(i int) string { return fmt.Sprintf("tasks[%d]", i) }
 
-// moveTasks gives the lines and flags of the tasks to their new places. Those of a task without one are left out.
-func (s *Spec) moveTasks(moved map[string]string) {
-	s.lines, s.overrides = movedFields(s.lines, moved), movedFields(s.overrides, moved)
-}
-
+// movedFields gives the fields of the tasks, with their lines or flags, their new places. Those of a task without one are left out.
 func movedFields[V any](fields map[string]V, moved map[string]string) map[string]V {
 	out := map[string]V{}
 	for field, v := range fields {

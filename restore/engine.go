@@ -80,7 +80,8 @@ type Engine struct {
 	steps    sync.Map           // whether other can make the steps of a plan, by its key
 	forms    sync.Map           // chosen, by workload
 	logger   *slog.Logger
-	doubt    string
+	// Doubt is a line on a card that is probably wrong, see [prior.Verification], or empty.
+	Doubt string
 
 	making sync.Mutex
 	made   []entry[*operator.Operator] // the oldest first
@@ -124,7 +125,7 @@ func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cf
 	e := NewEngine(rt, p, cfg)
 	e.logger = logger
 	if v.Doubt != "" {
-		e.doubt = fmt.Sprintf("prior %s: its card is probably wrong: %s", p.File, v.Doubt)
+		e.Doubt = fmt.Sprintf("prior %s: its card is probably wrong: %s", p.File, v.Doubt)
 		logger.Warn("the card of the prior is probably wrong", "prior", p.File, "reason", v.Doubt)
 	}
 	switch {
@@ -136,9 +137,6 @@ func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cf
 	}
 	return e, nil
 }
-
-// Doubt is a line on a card that is probably wrong, see [prior.Verification], or empty.
-func (e *Engine) Doubt() string { return e.doubt }
 
 // Prior is the score model that the engine solves with.
 func (e *Engine) Prior() *prior.Prior { return e.prior }

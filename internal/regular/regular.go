@@ -38,8 +38,8 @@ func open(
 	path string, limit int64, stat func(path string) (fs.FileInfo, error), openFile func(path string, flag int, mode fs.FileMode) (*os.File, error),
 ) (*os.File, int64, error) {
 	info, err := stat(path)
-	if err != nil {
-		return nil, 0, asOpen(err)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, 0, pathError(failed.Path, failed.Err)
 	}
 	// Opening a device may have effects, such as rewinding a tape.
 	if err := check(path, info, limit); err != nil {
@@ -58,15 +58,6 @@ func open(
 		return nil, 0, err
 	}
 	return f, info.Size(), nil
-}
-
-// asOpen replaces the operation of an error of os.Stat.
-func asOpen(err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		return pathError(failed.Path, failed.Err)
-	}
-	return err
 }
 
 func check(path string, info fs.FileInfo, limit int64) error {

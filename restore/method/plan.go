@@ -65,17 +65,7 @@ func (r *Run) numbers(step int, st Step) (map[string][]float64, error) {
 	return out, nil
 }
 
-// layOut gives the numbers of a step, in the order of their keys, their columns.
-func layOut(numbers map[string][]float64) (columns map[string]column, width int) {
-	columns = map[string]column{}
-	for _, key := range slices.Sorted(maps.Keys(numbers)) {
-		columns[key] = column{width, len(numbers[key])}
-		width += len(numbers[key])
-	}
-	return columns, width
-}
-
-// row checks one planned step, and lays out its numbers.
+// row checks one planned step, and lays out its numbers: in the order of their keys, as the first step has them.
 func (r *Run) row(step int, st Step) ([]float32, error) {
 	for name, std := range st.Std {
 		if !slices.ContainsFunc(r.Info.Draws, func(d Draw) bool { return d.Name == name }) {
@@ -90,7 +80,11 @@ func (r *Run) row(step int, st Step) ([]float32, error) {
 		return nil, err
 	}
 	if r.columns == nil {
-		r.columns, r.width = layOut(numbers)
+		r.columns = map[string]column{}
+		for _, key := range slices.Sorted(maps.Keys(numbers)) {
+			r.columns[key] = column{r.width, len(numbers[key])}
+			r.width += len(numbers[key])
+		}
 	}
 	row := make([]float32, r.width)
 	for key, c := range r.columns {

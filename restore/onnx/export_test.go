@@ -1,6 +1,9 @@
 package onnx
 
 import (
+	"maps"
+	"slices"
+
 	"ddiff/restore/onnx/infer"
 )
 
@@ -29,7 +32,7 @@ func RuleFamilies() map[string][]string {
 		"Arithmetic": arithmeticRules, "Functions": functionRules, "Products of matrices": linearRules, "Layers": networkRules,
 		"Reductions": reductionRules, "Shapes": shapeRules, "Look-ups": gatherRules,
 	} {
-		out[name] = sortedKeys(family)
+		out[name] = slices.Sorted(maps.Keys(family))
 	}
 	return out
 }

@@ -3,6 +3,8 @@ package onnx
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -223,7 +225,7 @@ func (g *Graph) marshal(name string, p *onnxpb.GraphProto) ([]byte, error) {
 	if g.opset > 20 {
 		m.IrVersion = 10
 	}
-	for _, d := range sortedKeys(g.domains) {
+	for _, d := range slices.Sorted(maps.Keys(g.domains)) {
 		m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: d, Version: g.domains[d]})
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)

@@ -2,13 +2,9 @@ package onnx
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"ddiff/restore/onnx/infer"
 )
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func (g *Graph) elementwise(op string, a, b Value) Value {
 	if a.DType != b.DType {

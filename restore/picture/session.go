@@ -212,7 +212,7 @@ func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error
 }
 
 // Doubt is a line on a card of the prior that is probably wrong, or empty.
-func (s *Session) Doubt() string { return s.engine.Doubt() }
+func (s *Session) Doubt() string { return s.engine.Doubt }
 
 // Tiles returns the tiles in which a picture is restored, 0 for none. It solves nothing.
 func (s *Session) Tiles(p Picture) (side, overlap int, err error) {

@@ -184,9 +184,6 @@ func (p *Prior) factor() int {
 	return 1
 }
 
-// multiple divides both sides of tensors of the prior's space.
-func (p *Prior) multiple() int { return p.Card.MultipleOf / p.factor() }
-
 // predicted returns the number of output channels.
 func (p *Prior) predicted() int {
 	if p.Card.LearnedVariance {
@@ -235,7 +232,7 @@ func (p *Prior) predict(g *onnx.Graph, form *modelfile.Model, x, t onnx.Value) (
 	if p.Card.Latent != nil {
 		kind = "latent"
 	}
-	if m := p.multiple(); h%m != 0 || w%m != 0 {
+	if m := p.Card.MultipleOf / p.factor(); h%m != 0 || w%m != 0 {
 		return onnx.Value{}, fmt.Errorf("prior %s: %s of %d×%d: both sides must be a multiple of %d", p.File, kind, w, h, m)
 	}
 	if x.Dims[1] != p.channels() {

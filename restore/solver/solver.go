@@ -72,7 +72,11 @@ func New(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) (*Solver,
 			s.streams = append(s.streams, newStream(rt.Stream(i, p.Threads), run, p.Images, build))
 		}
 	}
-	err = s.compileSteps()
+	if len(s.streams) == 0 {
+		err = s.compile()
+	} else {
+		err = prior.Beside(len(s.streams), func(i int) error { return s.streams[i].compile() })
+	}
 	if err == nil && run.Info.Latent {
 		s.decoder, err = newDecoder(rt, run, n)
 	}

@@ -8,20 +8,11 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/prior"
 )
 
 // newStream returns a solver that is not compiled.
 func newStream(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) *Solver {
 	return &Solver{seed: maphash.MakeSeed(), run: run, build: build, n: n, rt: rt, in: map[string]*onnxruntime.Tensor{}}
-}
-
-// compileSteps compiles the models that make the steps.
-func (s *Solver) compileSteps() error {
-	if len(s.streams) == 0 {
-		return s.compile()
-	}
-	return prior.Beside(len(s.streams), func(i int) error { return s.streams[i].compile() })
 }
 
 // batchPart is the part of a batch whose steps one solver makes.

@@ -124,7 +124,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		}
 		engines = append(engines, engine)
 	}
-	if doubt := engines[0].Doubt(); doubt != "" {
+	if doubt := engines[0].Doubt; doubt != "" {
 		fmt.Fprintln(stderr, "warning:", cli.Printable(doubt))
 	}
 	operators, err := campaign.VerifyOperators(ctx, runtimes[0], o.Catalogue, p)
