@@ -18,6 +18,12 @@ const (
 	tilesInStep = 10
 )
 
+// The defaults of [Limits] that command lines tell.
+const (
+	DefaultSolve = 15 * time.Minute
+	DefaultStage = 30 * time.Minute // of the others
+)
+
 // Limits are the longest durations of the stages of a worker. A stage that exceeds its limit has hung: it is interrupted,
 // the attempt at its items counts, and the worker ends with ErrHung. The time while the process is suspended does not count.
 type Limits struct {
@@ -57,8 +63,8 @@ func (l Limits) Validate() error {
 // WithDefaults returns l with every zero field set to its default.
 func (l Limits) WithDefaults() Limits {
 	return Limits{
-		Prepare: cmp.Or(l.Prepare, 30*time.Minute), Compile: cmp.Or(l.Compile, 30*time.Minute),
-		Solve: cmp.Or(l.Solve, 15*time.Minute), Finish: cmp.Or(l.Finish, 30*time.Minute),
+		Prepare: cmp.Or(l.Prepare, DefaultStage), Compile: cmp.Or(l.Compile, DefaultStage),
+		Solve: cmp.Or(l.Solve, DefaultSolve), Finish: cmp.Or(l.Finish, DefaultStage),
 		Drain: cmp.Or(l.Drain, 5*time.Second), Stop: cmp.Or(l.Stop, 10*time.Second),
 	}
 }

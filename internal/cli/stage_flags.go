@@ -19,9 +19,8 @@ type StageFlags struct {
 
 // Add registers the flags.
 func (s *StageFlags) Add(f *pflag.FlagSet) {
-	l := guard.Limits{}.WithDefaults()
 	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("time limit of one stage, or without STAGE of each stage, as `[STAGE=]DURATION`;"+
-		" a longer stage ends the process with exit code %d; repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, l.Prepare, l.Compile, l.Solve, l.Finish))
+		" a longer stage ends the process with exit code %d; repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, guard.DefaultStage, guard.DefaultStage, guard.DefaultSolve, guard.DefaultStage))
 	s.AddMemory(f)
 }
 
