@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"ddiff/restore/item"
 )
 
@@ -56,6 +58,9 @@ func Escape(text, keep string) string {
 	}
 	return b.String()
 }
+
+// Fold is the same for names that a file system without a difference between upper and lower case confuses.
+func Fold(name string) string { return strings.ToLower(strings.ToUpper(norm.NFC.String(name))) }
 
 // OneLine is the text of an error in one line: semicolons separate joined errors.
 func OneLine(err error) string { return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }

@@ -207,10 +207,10 @@ func (e *folderExport) copy(ctx context.Context) error {
 		if runs {
 			name += fmt.Sprintf(".run%d", it.run)
 		}
-		if taken[folders[it.cell]+"/"+resultname.Fold(name)] {
+		if taken[folders[it.cell]+"/"+cli.Fold(name)] {
 			name += "." + it.id[:12]
 		}
-		taken[folders[it.cell]+"/"+resultname.Fold(name)] = true
+		taken[folders[it.cell]+"/"+cli.Fold(name)] = true
 		for _, file := range it.files {
 			data, err := e.from.Artifact(ctx, it.id, file.name, file.digest)
 			if err != nil {

@@ -117,10 +117,10 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 	}
 	// Pictures of one name and different extensions keep their extensions.
 	for _, in := range inputs {
-		bases[resultname.Fold(in.target("", ""))]++
+		bases[cli.Fold(in.target("", ""))]++
 	}
 	for _, in := range inputs {
-		if bases[resultname.Fold(in.target("", ""))] > 1 {
+		if bases[cli.Fold(in.target("", ""))] > 1 {
 			in.base = filepath.Base(in.path)
 		}
 	}
@@ -178,10 +178,10 @@ func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 		if err := w.checkNoInput(in, target); err != nil && w.single() { // the names of several restorations are not known yet
 			return nil, cli.Usage(fmt.Errorf("restore: %w", err))
 		}
-		if other, ok := taken[resultname.Fold(target)]; ok {
+		if other, ok := taken[cli.Fold(target)]; ok {
 			return nil, cli.Usage(fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target))
 		}
-		taken[resultname.Fold(target)] = in.name
+		taken[cli.Fold(target)] = in.name
 		folder := filepath.Dir(target)
 		if _, known := writable[folder]; !known && w.into == "" {
 			writable[folder] = checkWritable(folder)

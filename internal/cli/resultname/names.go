@@ -31,6 +31,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -214,10 +215,10 @@ func (n *names) add(it restoredItem) error {
 	}
 	for _, suffix := range []string{"", "." + it.ID[:min(12, len(it.ID))]} {
 		name := base + suffix + ".png"
-		if n.claimed[Fold(name)] || !n.mayWrite(name) {
+		if n.claimed[cli.Fold(name)] || !n.mayWrite(name) {
 			continue
 		}
-		n.claimed[Fold(name)] = true
+		n.claimed[cli.Fold(name)] = true
 		return n.link(name, it.ID)
 	}
 	return nil // the item is linked already, or a file of the user has its name
@@ -255,7 +256,7 @@ func (n *names) removeStale() error {
 		return err
 	}
 	for _, e := range entries {
-		if n.claimed[Fold(e.Name())] || !n.isOwnLink(e.Name()) {
+		if n.claimed[cli.Fold(e.Name())] || !n.isOwnLink(e.Name()) {
 			continue
 		}
 		if err := n.folder.Remove(e.Name()); err != nil {
@@ -287,12 +288,12 @@ func Tails(cells []sweep.Cell) []string {
 	}
 	whole, shared := map[string]string{}, map[string]bool{} // by the folded name
 	for _, text := range out {
-		name := Fold(Safe(text))
+		name := cli.Fold(Safe(text))
 		shared[name] = shared[name] || cmp.Or(whole[name], text) != text
 		whole[name] = text
 	}
 	for i, text := range out {
-		if out[i] = Safe(text); shared[Fold(out[i])] {
+		if out[i] = Safe(text); shared[cli.Fold(out[i])] {
 			const digits = 8
 			cut := text[:min(len(text), nameBytes-1-digits)]
 			out[i] = Safe(strings.ToValidUTF8(cut, "")) + "~" + regular.SHA256([]byte(text))[:digits]
@@ -319,6 +320,3 @@ func Safe(text string) string {
 	}
 	return text
 }
-
-// Fold is the same for names that a file system without a difference between upper and lower case confuses.
-func Fold(name string) string { return strings.ToLower(strings.ToUpper(norm.NFC.String(name))) }

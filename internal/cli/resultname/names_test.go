@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"ddiff/coordinator/report/sweep"
+	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -290,10 +291,10 @@ func TestTailsAreDistinct(t *testing.T) {
 	got := Tails(append(slices.Clone(cells), cells...))
 	seen := map[string]bool{}
 	for i, name := range got[:len(cells)] {
-		if seen[Fold(name)] || strings.ContainsAny(name, `/\:?*"<>|`) || len(name) > nameBytes {
+		if seen[cli.Fold(name)] || strings.ContainsAny(name, `/\:?*"<>|`) || len(name) > nameBytes {
 			t.Errorf("name %q is unsafe, long or repeated: %q", name, got)
 		}
-		seen[Fold(name)] = true
+		seen[cli.Fold(name)] = true
 		if got[len(cells)+i] != name {
 			t.Errorf("one cell has the names %q and %q", name, got[len(cells)+i])
 		}
