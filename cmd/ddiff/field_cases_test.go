@@ -29,7 +29,7 @@ type fieldCase struct {
 }
 
 const (
-	photoData = "../../restore/raster/photo/testdata/"
+	photoData = "../../restore/picture/testdata/"
 	tiffData  = "../../restore/raster/tiff/testdata/"
 )
 

@@ -14,9 +14,9 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	restorer "ddiff/restore/picture"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
-	"ddiff/restore/raster/photo"
 )
 
 // priorOf writes a prior for images of some channels, and returns its path. The network is the posterior mean of Gaussian images whose local means, of
@@ -70,8 +70,8 @@ func deepPicture() *raster.Image {
 func writePicture(t *testing.T, img *raster.Image, name string, of raster.Picture) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	format, _ := photo.FormatOf(name)
-	data, err := photo.Encode(img, &of, nil, photo.Options{Format: format})
+	format, _ := restorer.FormatOf(name)
+	data, err := restorer.EncodeFile(img, &of, nil, restorer.FileOptions{Format: format})
 	must(t, err)
 	write(t, path, data)
 	return path

@@ -195,7 +195,7 @@ func documentFiles(t *testing.T, dir string) {
 	for name, from := range map[string]string{
 		"photo.png": "examples/images/coffee.png", "photograph.png": "examples/images/coffee.png", "frame.png": "charts/ddiff/files/image.png",
 		"small.jpg": "restore/operator/testdata/jpeg/astronaut_95_0.jpg", "noisy.png": "examples/unseen/dam.png",
-		"photo.jpg": "restore/operator/testdata/jpeg/astronaut_10_1.jpg", "noisy.tif": "restore/raster/photo/testdata/camera.tif", "album/1.png": "examples/unseen/dam.png",
+		"photo.jpg": "restore/operator/testdata/jpeg/astronaut_10_1.jpg", "noisy.tif": "restore/picture/testdata/camera.tif", "album/1.png": "examples/unseen/dam.png",
 		"lpips_alex.onnx": "restore/metric/testdata/lpips_alex.onnx",
 	} {
 		write(name, []byte(read(t, from)), nil)

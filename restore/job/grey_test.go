@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"strings"
@@ -14,7 +15,7 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/raster"
-	"ddiff/restore/raster/photo"
+	"ddiff/restore/raster/tiff"
 )
 
 // TestReadGreyPicture: a grey picture is the measurement of a task of one channel, whose restored picture has colours; a mosaic keeps its
@@ -102,11 +103,11 @@ func TestFloatPicture(t *testing.T) {
 		top    float32
 		refuse string
 	}{"to 1.1": {1.1, ""}, "to 4095": {4095, "of floating-point samples 0 is black and 1 is white; give their values of black and white with --measurement-range LOW,HIGH"}} {
-		img := raster.New(3, 16, 16)
-		for i := range img.Pix {
-			img.Pix[i] = 2*c.top*float32(i%256)/255 - 1
+		samples := tiff.Samples{Width: 16, Height: 16, Channels: 3, Bits: 32}
+		for i := range 3 * 16 * 16 {
+			samples.Data = binary.LittleEndian.AppendUint32(samples.Data, math.Float32bits(c.top*float32(i/3)/255))
 		}
-		data, err := photo.Encode(img, &raster.Picture{Bits: 32}, nil, photo.Options{Format: photo.TIFF})
+		data, err := tiff.Encode(samples, nil)
 		must(t, err)
 		tk := &Job{Op: op, Item: item.Item{Task: operator.Denoise, Sigma: 0.05}}
 		err = tk.readPicture("y.tif", data)

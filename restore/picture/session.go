@@ -4,6 +4,9 @@
 // compiled models stay loaded between calls, and neighbours of equal settings and shape share a batch. Identities and bits are those of a campaign
 // with the same settings: what a campaign's worker does with an item, it does with the same packages. Campaigns keep doubted results; a session restores them
 // again with another noise level, which is then a setting, and fails those that none explains, see [Config.Unchecked].
+//
+// [EncodeFile] and [Beside] write restored pictures as files that replace photographs: in the format of the source or another one, with its transparency, its range
+// of values, and what it says beside its pixels.
 package picture
 
 import (

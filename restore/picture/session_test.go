@@ -18,7 +18,7 @@ import (
 	"ddiff/restore/raster"
 )
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

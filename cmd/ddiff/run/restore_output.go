@@ -16,8 +16,8 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/passport"
+	restorer "ddiff/restore/picture"
 	"ddiff/restore/raster"
-	"ddiff/restore/raster/photo"
 	"ddiff/restore/raster/tiff"
 )
 
@@ -34,7 +34,7 @@ type outputOptions struct {
 
 func (o *outputOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "format", "", "format of restored pictures: png, jpeg, tiff or webp (default: that of --out's extension, or of the picture; PNG for 16 bits and arrays)")
-	f.IntVar(&o.quality, "quality", photo.DefaultQuality, "quality of JPEG files, 1 to 100; WebP is written without loss")
+	f.IntVar(&o.quality, "quality", restorer.DefaultQuality, "quality of JPEG files, 1 to 100; WebP is written without loss")
 	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "also restore the pictures of folders in folders; --out gets the same folders")
 	f.BoolVar(&o.keepObserved, "keep-observed", false, "keep the observed pixels of a picture with a mask as they are (default in inpaint)")
@@ -66,7 +66,7 @@ func isMeasurement(path string) bool {
 
 // restoredName returns the name of a file without the end of restored pictures.
 func restoredName(name string) (stem string, ok bool) {
-	if _, known := photo.FormatOf(name); !known {
+	if _, known := restorer.FormatOf(name); !known {
 		return name, false
 	}
 	return strings.CutSuffix(strings.TrimSuffix(name, filepath.Ext(name)), restoredSuffix)
@@ -80,8 +80,8 @@ func naturalExtension(path string) string {
 			bits = tiff.Bits(data)
 		}
 	}
-	f := photo.Natural(b, bits)
-	if own, ok := photo.FormatOf(path); ok && own == f {
+	f := restorer.NaturalFormat(b, bits)
+	if own, ok := restorer.FormatOf(path); ok && own == f {
 		return filepath.Ext(path)
 	}
 	return f.Extension()
@@ -93,19 +93,19 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 		return fmt.Errorf("--quality: %d is not from 1 to 100", o.quality)
 	}
 	if o.format != "" {
-		f, err := photo.Parse(strings.ToLower(o.format))
+		f, err := restorer.ParseFormat(strings.ToLower(o.format))
 		if err != nil {
 			return fmt.Errorf("--format: %w", err)
 		}
 		for _, in := range inputs {
-			if own, ok := photo.FormatOf(in.ext); !ok || own != f {
+			if own, ok := restorer.FormatOf(in.ext); !ok || own != f {
 				in.ext = f.Extension()
 			}
 		}
 	}
 	info, err := os.Stat(o.into)
 	ext := strings.ToLower(filepath.Ext(o.into))
-	_, written := photo.FormatOf(o.into)
+	_, written := restorer.FormatOf(o.into)
 	if o.into == "" || err == nil && info.IsDir() || !written && !manifest.IsImage(o.into) && ext != ".heic" && ext != ".avif" {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (o *restoreOptions) keep(flags *pflag.FlagSet, spec *manifest.Spec) bool {
 
 // encode returns the file of a restored picture in the format of its target. restored is its PNG file; img is nil where only that file is known.
 func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *item.ValueRange) ([]byte, error) {
-	format, _ := photo.FormatOf(target)
+	format, _ := restorer.FormatOf(target)
 	data, err := regular.Read(in.path, manifest.MaxFileBytes)
 	if err != nil {
 		return nil, err
@@ -162,21 +162,21 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 		}
 	}
 	switch {
-	case format == photo.PNG && source == nil:
+	case format == restorer.PNG && source == nil:
 		return restored, nil
-	case format == photo.PNG && source.Alpha == nil && r == nil:
-		return photo.Beside(restored, source, data, o.strip)
+	case format == restorer.PNG && source.Alpha == nil && r == nil:
+		return restorer.Beside(restored, source, data, o.strip)
 	}
 	if img == nil {
 		if img, err = raster.DecodeResult(restored); err != nil {
 			return nil, err
 		}
 	}
-	options := photo.Options{Format: format, Quality: o.quality, Strip: o.strip}
+	options := restorer.FileOptions{Format: format, Quality: o.quality, Strip: o.strip}
 	if r != nil && source != nil {
 		options.Range = &[2]float64{r[0], r[1]}
 	}
-	file, err := photo.Encode(img, source, data, options)
+	file, err := restorer.EncodeFile(img, source, data, options)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package photo_test
+package picture_test
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"ddiff/internal/fuzztest"
+	"ddiff/restore/picture"
 	"ddiff/restore/raster"
 	"ddiff/restore/raster/metadata"
-	"ddiff/restore/raster/photo"
 )
 
 // exifOf returns a TIFF structure of n entries with a tag, of which all have the same bytes or point to the directory itself.
@@ -33,8 +33,8 @@ func exifOf(n int, tag uint16) []byte {
 // encodeSmall writes a small picture with the properties of a file in all formats.
 func encodeSmall(t *testing.T, data []byte) {
 	img := raster.New(3, 2, 2)
-	for _, format := range []photo.Format{photo.PNG, photo.JPEG, photo.TIFF, photo.WebP} {
-		file, err := photo.Encode(img, &raster.Picture{Bits: 8}, data, photo.Options{Format: format})
+	for _, format := range []picture.Format{picture.PNG, picture.JPEG, picture.TIFF, picture.WebP} {
+		file, err := picture.EncodeFile(img, &raster.Picture{Bits: 8}, data, picture.FileOptions{Format: format})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package photo_test
+package picture_test
 
 import (
 	"bytes"
@@ -15,18 +15,11 @@ import (
 	"github.com/bep/imagemeta"
 	"golang.org/x/image/webp"
 
+	"ddiff/restore/picture"
 	"ddiff/restore/raster"
 	"ddiff/restore/raster/metadata"
-	"ddiff/restore/raster/photo"
 	"ddiff/restore/raster/tiff"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func read(t testing.TB, name string) []byte {
 	t.Helper()
@@ -42,10 +35,10 @@ func decode(t testing.TB, file []byte) *raster.Picture {
 	return p
 }
 
-var formats = map[photo.Format]imagemeta.ImageFormat{photo.PNG: imagemeta.PNG, photo.JPEG: imagemeta.JPEG, photo.TIFF: imagemeta.TIFF, photo.WebP: imagemeta.WebP}
+var formats = map[picture.Format]imagemeta.ImageFormat{picture.PNG: imagemeta.PNG, picture.JPEG: imagemeta.JPEG, picture.TIFF: imagemeta.TIFF, picture.WebP: imagemeta.WebP}
 
 // tags returns what another program finds in a file, as text by name.
-func tags(t testing.TB, file []byte, f photo.Format) map[string]string {
+func tags(t testing.TB, file []byte, f picture.Format) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	_, err := imagemeta.Decode(imagemeta.Options{
@@ -76,7 +69,7 @@ func TestMetadata(t *testing.T) {
 		larger, err := raster.Scale(p.Image, 16, 32)
 		must(t, err)
 		for f := range formats {
-			file, err := photo.Encode(larger, p, source, photo.Options{Format: f})
+			file, err := picture.EncodeFile(larger, p, source, picture.FileOptions{Format: f})
 			must(t, err)
 			if got := raster.FormatOf(file); got != string(f) {
 				t.Errorf("%s as %s: it is a %s", name, f, got)
@@ -89,7 +82,7 @@ func TestMetadata(t *testing.T) {
 			want := map[string]string{
 				key(imagemeta.EXIF, "Make"): "Testmaker", key(imagemeta.EXIF, "Model"): "Model 1", key(imagemeta.EXIF, "Copyright"): "(c) Somebody",
 			}
-			if f != photo.PNG { // whose XMP data imagemeta does not read
+			if f != picture.PNG { // whose XMP data imagemeta does not read
 				want[key(imagemeta.XMP, "Rating")], want[key(imagemeta.XMP, "Orientation")] = "4", "1"
 			}
 			if name != "camera.tif" { // which has no such directories
@@ -97,7 +90,7 @@ func TestMetadata(t *testing.T) {
 				want[key(imagemeta.EXIF, "Orientation")] = "1"
 				want[key(imagemeta.EXIF, "ExposureTime")], want[key(imagemeta.EXIF, "ExifImageWidth")] = "1/100", "16"
 			}
-			if (name == "camera.jpg" || name == "camera.tif") && (f == photo.JPEG || f == photo.TIFF) {
+			if (name == "camera.jpg" || name == "camera.tif") && (f == picture.JPEG || f == picture.TIFF) {
 				want[key(imagemeta.IPTC, "Caption-Abstract")] = "A caption"
 			}
 			for tag, v := range want {
@@ -115,10 +108,10 @@ func TestMetadata(t *testing.T) {
 			if math.Abs(m.DPI[0]-300) > 0.5 || math.Abs(m.DPI[1]-300) > 0.5 {
 				t.Errorf("%s as %s: %v pixels per inch", name, f, m.DPI)
 			}
-			if f == photo.TIFF && of.IPTC != nil && !bytes.Equal(m.IPTC, of.IPTC) {
+			if f == picture.TIFF && of.IPTC != nil && !bytes.Equal(m.IPTC, of.IPTC) {
 				t.Errorf("%s as %s: IPTC %q", name, f, m.IPTC)
 			}
-			bare, err := photo.Encode(larger, p, source, photo.Options{Format: f, Strip: true})
+			bare, err := picture.EncodeFile(larger, p, source, picture.FileOptions{Format: f, Strip: true})
 			must(t, err)
 			for _, text := range []string{"Testmaker", "Somebody", "Rating", "caption"} {
 				if bytes.Contains(bare, []byte(text)) {
@@ -136,10 +129,10 @@ func TestText(t *testing.T) {
 	p := decode(t, source)
 	long := strings.Repeat("a passport of more than a segment. ", 4000)
 	for f := range formats {
-		if f == photo.PNG {
+		if f == picture.PNG {
 			continue
 		}
-		file, err := photo.Encode(p.Image, p, source, photo.Options{Format: f})
+		file, err := picture.EncodeFile(p.Image, p, source, picture.FileOptions{Format: f})
 		must(t, err)
 		marked, err := metadata.SetText(file, "ddiff", long)
 		must(t, err)
@@ -182,22 +175,22 @@ func TestSamples(t *testing.T) {
 	for _, c := range []struct {
 		img       *raster.Image
 		of        raster.Picture
-		format    photo.Format
+		format    picture.Format
 		tolerance float64
 		bits      int
 	}{
-		{img, raster.Picture{Bits: 8}, photo.PNG, 1. / 255, 8},
-		{img, raster.Picture{Bits: 8}, photo.WebP, 1. / 255, 8},
-		{img, raster.Picture{Bits: 8}, photo.TIFF, 1. / 255, 8},
-		{img, raster.Picture{Bits: 16}, photo.PNG, 1. / 65535, 16},
-		{img, raster.Picture{Bits: 16}, photo.TIFF, 1. / 65535, 16},
-		{img, raster.Picture{Bits: 32}, photo.PNG, 1. / 65535, 16},
-		{img, raster.Picture{Bits: 32}, photo.TIFF, 1e-7, 32},
-		{grey, raster.Picture{Bits: 8, Grey: true}, photo.TIFF, 1. / 255, 8},
-		{grey, raster.Picture{Bits: 8, Grey: true}, photo.JPEG, 8. / 255, 8},
-		{grey, raster.Picture{Bits: 32, Grey: true}, photo.TIFF, 1e-7, 32},
+		{img, raster.Picture{Bits: 8}, picture.PNG, 1. / 255, 8},
+		{img, raster.Picture{Bits: 8}, picture.WebP, 1. / 255, 8},
+		{img, raster.Picture{Bits: 8}, picture.TIFF, 1. / 255, 8},
+		{img, raster.Picture{Bits: 16}, picture.PNG, 1. / 65535, 16},
+		{img, raster.Picture{Bits: 16}, picture.TIFF, 1. / 65535, 16},
+		{img, raster.Picture{Bits: 32}, picture.PNG, 1. / 65535, 16},
+		{img, raster.Picture{Bits: 32}, picture.TIFF, 1e-7, 32},
+		{grey, raster.Picture{Bits: 8, Grey: true}, picture.TIFF, 1. / 255, 8},
+		{grey, raster.Picture{Bits: 8, Grey: true}, picture.JPEG, 8. / 255, 8},
+		{grey, raster.Picture{Bits: 32, Grey: true}, picture.TIFF, 1e-7, 32},
 	} {
-		file, err := photo.Encode(c.img, &c.of, nil, photo.Options{Format: c.format})
+		file, err := picture.EncodeFile(c.img, &c.of, nil, picture.FileOptions{Format: c.format})
 		must(t, err)
 		again := decode(t, file)
 		if again.Bits != c.bits || again.Grey != c.of.Grey {
@@ -225,8 +218,8 @@ func TestAlpha(t *testing.T) {
 	var file bytes.Buffer
 	must(t, png.Encode(&file, m))
 	p := decode(t, file.Bytes())
-	for _, f := range []photo.Format{photo.PNG, photo.TIFF, photo.WebP} {
-		out, err := photo.Encode(p.Image, p, file.Bytes(), photo.Options{Format: f})
+	for _, f := range []picture.Format{picture.PNG, picture.TIFF, picture.WebP} {
+		out, err := picture.EncodeFile(p.Image, p, file.Bytes(), picture.FileOptions{Format: f})
 		must(t, err)
 		again := decode(t, out)
 		if again.Alpha == nil {
@@ -245,12 +238,12 @@ func TestAlpha(t *testing.T) {
 	}
 	larger, err := raster.Scale(p.Image, 16, 16)
 	must(t, err)
-	out, err := photo.Encode(larger, p, file.Bytes(), photo.Options{Format: photo.PNG})
+	out, err := picture.EncodeFile(larger, p, file.Bytes(), picture.FileOptions{Format: picture.PNG})
 	must(t, err)
 	if again := decode(t, out); again.Alpha == nil || again.Alpha.Width != 16 || again.Alpha.Pix[0] > 0.01 || again.Alpha.Pix[15] < 0.99 {
 		t.Errorf("twice as large: %+v", again.Alpha)
 	}
-	out, err = photo.Encode(p.Image, p, file.Bytes(), photo.Options{Format: photo.JPEG})
+	out, err = picture.EncodeFile(p.Image, p, file.Bytes(), picture.FileOptions{Format: picture.JPEG})
 	must(t, err)
 	if again := decode(t, out); again.Alpha != nil {
 		t.Error("a transparent JPEG")
@@ -271,11 +264,11 @@ func TestRange(t *testing.T) {
 	if first, last := p.Image.Pix[0], p.Image.Pix[4095]; math.Abs(float64(first)+1) > 1e-6 || math.Abs(float64(last)-1) > 1e-6 {
 		t.Errorf("from %v to %v, want −1 to 1", first, last)
 	}
-	for _, f := range []photo.Format{photo.PNG, photo.TIFF} {
-		out, err := photo.Encode(p.Image, p, file.Bytes(), photo.Options{Format: f, Range: &[2]float64{0, 4095}})
+	for _, f := range []picture.Format{picture.PNG, picture.TIFF} {
+		out, err := picture.EncodeFile(p.Image, p, file.Bytes(), picture.FileOptions{Format: f, Range: &[2]float64{0, 4095}})
 		must(t, err)
 		var img image.Image
-		if f == photo.PNG {
+		if f == picture.PNG {
 			img, err = png.Decode(bytes.NewReader(out))
 		} else {
 			img, err = tiff.Decode(bytes.NewReader(out))
@@ -294,7 +287,7 @@ func TestWebP(t *testing.T) {
 	t.Parallel()
 	source := read(t, "camera.webp")
 	p := decode(t, source)
-	file, err := photo.Encode(p.Image, p, source, photo.Options{Format: photo.WebP})
+	file, err := picture.EncodeFile(p.Image, p, source, picture.FileOptions{Format: picture.WebP})
 	must(t, err)
 	img, err := webp.Decode(bytes.NewReader(file))
 	must(t, err)
@@ -306,23 +299,23 @@ func TestWebP(t *testing.T) {
 // TestFormats: names, extensions, and the format of each source.
 func TestFormats(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]photo.Format{"a.JPG": photo.JPEG, "a.jfif": photo.JPEG, "a.tiff": photo.TIFF, "a.webp": photo.WebP, "a.png": photo.PNG, "a": "", "a.bmp": ""} {
-		if f, ok := photo.FormatOf(name); f != want || ok != (want != "") {
+	for name, want := range map[string]picture.Format{"a.JPG": picture.JPEG, "a.jfif": picture.JPEG, "a.tiff": picture.TIFF, "a.webp": picture.WebP, "a.png": picture.PNG, "a": "", "a.bmp": ""} {
+		if f, ok := picture.FormatOf(name); f != want || ok != (want != "") {
 			t.Errorf("%s: %q", name, f)
 		}
 	}
-	if f, err := photo.Parse("jpg"); f != photo.JPEG || err != nil {
+	if f, err := picture.ParseFormat("jpg"); f != picture.JPEG || err != nil {
 		t.Error(f, err)
 	}
-	if _, err := photo.Parse("gif"); err == nil || !strings.Contains(err.Error(), "png, jpeg, tiff and webp") {
+	if _, err := picture.ParseFormat("gif"); err == nil || !strings.Contains(err.Error(), "png, jpeg, tiff and webp") {
 		t.Error(err)
 	}
-	for name, want := range map[string]photo.Format{"camera.jpg": photo.JPEG, "camera.webp": photo.WebP, "camera.png": photo.PNG, "camera.tif": photo.TIFF} {
-		if f := photo.Natural(read(t, name), 8); f != want {
+	for name, want := range map[string]picture.Format{"camera.jpg": picture.JPEG, "camera.webp": picture.WebP, "camera.png": picture.PNG, "camera.tif": picture.TIFF} {
+		if f := picture.NaturalFormat(read(t, name), 8); f != want {
 			t.Errorf("%s: %s", name, f)
 		}
 	}
-	if f := photo.Natural(read(t, "camera.tif"), 16); f != photo.PNG {
+	if f := picture.NaturalFormat(read(t, "camera.tif"), 16); f != picture.PNG {
 		t.Errorf("TIFF of 16 bits: %s", f)
 	}
 }
@@ -332,11 +325,11 @@ func TestQuality(t *testing.T) {
 	t.Parallel()
 	source := read(t, "camera.jpg")
 	p := decode(t, source)
-	low, err := photo.Encode(p.Image, p, nil, photo.Options{Format: photo.JPEG, Quality: 20})
+	low, err := picture.EncodeFile(p.Image, p, nil, picture.FileOptions{Format: picture.JPEG, Quality: 20})
 	must(t, err)
-	high, err := photo.Encode(p.Image, p, nil, photo.Options{Format: photo.JPEG})
+	high, err := picture.EncodeFile(p.Image, p, nil, picture.FileOptions{Format: picture.JPEG})
 	must(t, err)
 	if len(low) >= len(high) {
-		t.Errorf("%d bytes at quality 20, %d at %d", len(low), len(high), photo.DefaultQuality)
+		t.Errorf("%d bytes at quality 20, %d at %d", len(low), len(high), picture.DefaultQuality)
 	}
 }

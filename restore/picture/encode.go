@@ -1,4 +1,4 @@
-package photo
+package picture
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 // DefaultQuality is that of JPEG files.
 const DefaultQuality = 95
 
-// Options are the form of a file.
-type Options struct {
+// FileOptions are the form of a file.
+type FileOptions struct {
 	Format Format
 	// Quality is that of JPEG, 1 to 100; 0: [DefaultQuality].
 	Quality int
@@ -37,12 +37,12 @@ type pixels struct {
 	bits  int
 }
 
-// Encode returns the file of a restored picture of one or three channels. source is its measurement, and file the bytes of that; both are nil for one that is an
+// EncodeFile returns the file of a restored picture of one or three channels. source is its measurement, and file the bytes of that; both are nil for one that is an
 // array. The picture lies upright. Equal arguments give equal bytes.
 //
 // A picture with transparent pixels was restored over white: the file gets its opacity, and colours that look as the restored ones over white. JPEG has
 // no transparency. JPEG and WebP have 8 bits; WebP is written without loss; only TIFF has floating-point samples.
-func Encode(img *raster.Image, source *raster.Picture, file []byte, o Options) ([]byte, error) {
+func EncodeFile(img *raster.Image, source *raster.Picture, file []byte, o FileOptions) ([]byte, error) {
 	if err := img.Validate(); err != nil || img.Channels != 1 && img.Channels != 3 {
 		return nil, fmt.Errorf("encode picture: %d channels, 1 or 3 are needed: %w", img.Channels, raster.ErrShape)
 	}
@@ -73,7 +73,7 @@ func Encode(img *raster.Image, source *raster.Picture, file []byte, o Options) (
 }
 
 // describe returns the samples as the source has them.
-func describe(img *raster.Image, source *raster.Picture, o Options) (pixels, error) {
+func describe(img *raster.Image, source *raster.Picture, o FileOptions) (pixels, error) {
 	p := pixels{Image: img, bits: source.Bits}
 	if p.bits > 16 && o.Format != TIFF {
 		p.bits = 16
@@ -114,7 +114,7 @@ func overWhite(img, alpha *raster.Image) *raster.Image {
 	return out
 }
 
-func (p pixels) encode(o Options, beside metadata.Metadata) ([]byte, error) {
+func (p pixels) encode(o FileOptions, beside metadata.Metadata) ([]byte, error) {
 	var out bytes.Buffer
 	var err error
 	switch o.Format {

@@ -1,4 +1,4 @@
-package photo
+package picture
 
 import (
 	"fmt"
@@ -30,21 +30,16 @@ func (f Format) Extension() string {
 	return "." + string(f)
 }
 
-// Extensions returns the format of each extension.
-func extensions() map[string]Format {
-	return map[string]Format{
-		".png": PNG, ".jpg": JPEG, ".jpeg": JPEG, ".jpe": JPEG, ".jfif": JPEG, ".tif": TIFF, ".tiff": TIFF, ".webp": WebP,
-	}
-}
-
 // FormatOf returns the format of a file by its extension.
 func FormatOf(name string) (f Format, ok bool) {
-	f, ok = extensions()[strings.ToLower(filepath.Ext(name))]
+	f, ok = map[string]Format{
+		".png": PNG, ".jpg": JPEG, ".jpeg": JPEG, ".jpe": JPEG, ".jfif": JPEG, ".tif": TIFF, ".tiff": TIFF, ".webp": WebP,
+	}[strings.ToLower(filepath.Ext(name))]
 	return f, ok
 }
 
-// Parse returns the format with a name or extension, such as jpg.
-func Parse(name string) (Format, error) {
+// ParseFormat returns the format with a name or extension, such as jpg.
+func ParseFormat(name string) (Format, error) {
 	if f, ok := FormatOf("." + strings.TrimPrefix(name, ".")); ok {
 		return f, nil
 	}
@@ -54,9 +49,9 @@ func Parse(name string) (Format, error) {
 	return "", fmt.Errorf("%q is not written; the formats are png, jpeg, tiff and webp", name)
 }
 
-// Natural returns the format of the restored picture of a source: its own, if it is JPEG, WebP, or TIFF of floating-point samples; otherwise PNG, which
+// NaturalFormat returns the format of the restored picture of a source: its own, if it is JPEG, WebP, or TIFF of floating-point samples; otherwise PNG, which
 // keeps 16 bits and the passport.
-func Natural(source []byte, bits int) Format {
+func NaturalFormat(source []byte, bits int) Format {
 	switch raster.FormatOf(source) {
 	case "jpeg":
 		return JPEG
