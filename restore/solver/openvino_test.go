@@ -18,13 +18,12 @@ import (
 // data term and dual variable stay float32.
 func TestOpenVINO(t *testing.T) {
 	rt := onnxtest.OpenVINO(t)
-	tasks := []string{operator.InpaintBox, operator.GaussianDeblur, operator.MotionDeblur, operator.HDR}
-	if testing.Short() {
-		tasks = tasks[1:2]
-	}
-	for _, task := range tasks {
+	for _, task := range []string{operator.InpaintBox, operator.GaussianDeblur, operator.MotionDeblur, operator.HDR} {
 		t.Run(task, func(t *testing.T) {
-			op, p := newOperator(t, task, small), bundled(t)
+			op, p := newOperator(t, task, small), localPrior(t)
+			if task == operator.GaussianDeblur {
+				p = bundled(t)
+			}
 			probs := problems(t, op, 2, 0.05)
 			cfg := config(t, op.Task, 6)
 			answers := func(rt *onnxruntime.Runtime, build Build) []Solution {
@@ -51,7 +50,7 @@ func TestOpenVINO(t *testing.T) {
 // Streams on OpenVINO return the images of one session on the CPU provider, in the order of the problems, and solve again beside each other.
 func TestOpenVINOStreams(t *testing.T) {
 	rt := onnxtest.OpenVINO(t).Threaded(2)
-	p, op := bundled(t), newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 128, Width: 128})
+	p, op := localPrior(t), newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 64, Width: 96}) // that are divided
 	run, probs := newRun(t, p, op, config(t, op.Task, 3)), problems(t, op, 3, 0.05)
 	parts := compile(t, rt, run, 3, Build{})
 	if len(parts.streams) != 2 || parts.streams[0].n != 2 || parts.streams[1].n != 1 {
@@ -117,7 +116,7 @@ func (m evaluated) Step(b *method.Builder, _ method.Settings) method.Next {
 // the error names the method and the remedy.
 func TestOpenVINOSteps(t *testing.T) {
 	rt := onnxtest.OpenVINO(t)
-	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
+	op, p := newOperator(t, operator.GaussianDeblur, small), localPrior(t)
 	for way, divides := range map[string]bool{once: true, twice: true, inLoop: false, differentiated: false} {
 		t.Run(way, func(t *testing.T) {
 			run := planRun(t, evaluated{way}, method.Settings{Method: "evaluated", Steps: 3}, p, op)
