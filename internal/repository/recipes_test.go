@@ -30,7 +30,8 @@ func TestRecipes(t *testing.T) {
 	method, task, metric := addRecipe(t, dir, "docs/new-method.md"), addRecipe(t, dir, "docs/new-task.md"), addRecipe(t, dir, "docs/new-metric.md")
 	program := filepath.Join(dir, "bin", "ddiff")
 	for _, c := range []string{
-		"git init -q", "git add .", "go build -buildvcs=false -o " + program + " ./cmd/ddiff",
+		// Without optimisation, whose compilation would take longer than the program runs.
+		"git init -q", "git add .", "go build -buildvcs=false '-gcflags=ddiff/...=-N -l' '-ldflags=-s -w' -o " + program + " ./cmd/ddiff",
 		"go vet ./restore/method ./restore/operator ./restore/metric", "go test ./internal/repository/size",
 	} {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", c)
