@@ -69,13 +69,13 @@ def _fields(config: object) -> list[str]:
     return [word for setting in settings(config) for word in ("--field", setting)]
 
 
-def shallow(c: adm.Config) -> adm.Config:
-    """A narrow network with one block less, and without the levels between the first and the three deepest ones. PyTorch's exporter takes a time
-    that grows with the square of the number of layers."""
-    left_out = max(0, len(c.multipliers) - 4)
+def shallow(c: adm.Config, levels: int = 3) -> adm.Config:
+    """A narrow network with one block less, and with the first level and the deepest ones. PyTorch's exporter takes a time that grows with the square of
+    the number of layers."""
+    left_out = max(0, len(c.multipliers) - levels)
     return replace(
         c.tiny(), blocks=max(1, c.blocks - 1), multipliers=c.tiny().multipliers[:1] + c.tiny().multipliers[1 + left_out :],
-        attention=tuple(factor >> left_out for factor in c.attention),
+        attention=tuple(min(factor, max(2, factor >> left_out)) for factor in c.attention),
     )  # fmt: skip
 
 
@@ -89,6 +89,8 @@ def _adm(out: Path, name: str, seed: int) -> Case:
 
 def _ldm(out: Path, name: str, seed: int) -> Case:
     c = replace(ldm.CONFIGS[name].tiny(), unet=shallow(ldm.CONFIGS[name].unet))
+    if c.text or c.unet.condition:  # Stable Diffusion, whose first stage is that of churches256
+        c = replace(c, first_stage=replace(c.first_stage, blocks=1))
     unet = randomise(adm.UNet(replace(c.unet, classes=0)), seed)
     stage = randomise(vq.FirstStage(c.first_stage), seed + 1)
     labels = torch.randn(c.unet.classes, c.unet.context, generator=torch.Generator().manual_seed(seed)) if c.unet.classes else None

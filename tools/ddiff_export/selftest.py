@@ -37,7 +37,7 @@ from . import published, random_weights, vectors
 from .errors import ExportError
 from .random_weights import Case
 
-SIZE = 64  # side of the images on which files are run
+SIZE = 32  # side of the images on which files are run, beside those of the vectors
 VERBS = {"prior": "prior", "bundle": "prior", "operator": "operator", "metric": "operator"}
 
 

@@ -25,7 +25,7 @@ from ddiff_export.random_weights import randomise, shallow, state
 
 TINY = ldm.CONFIGS["sd15"].tiny()
 # The levels of Stable Diffusion, which make the factor of latents, and few layers: PyTorch's exporter takes a time that grows with the square of their number.
-CONFIG = replace(TINY, unet=replace(shallow(TINY.unet), attention=(4,)), first_stage=replace(TINY.first_stage, blocks=1))
+CONFIG = replace(TINY, unet=replace(shallow(TINY.unet, levels=4), attention=(4,)), first_stage=replace(TINY.first_stage, blocks=1))
 LATENTS = ("batch", 4, "height", "width")
 IMAGES = ("batch", 3, "height", "width")
 WORDS = ["<|startoftext|>", "<|endoftext|>", "h", "hat</w>", "a", "t</w>", "at</w>"]
