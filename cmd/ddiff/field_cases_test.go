@@ -22,7 +22,7 @@ import (
 type fieldCase struct {
 	name  string
 	files map[string][]byte
-	args  []string // of restore, with 3 steps
+	args  []string // of restore
 	code  int
 	says  []string                // parts of the output
 	check func(dir string) string // of the written files; a text says what is wrong
@@ -45,8 +45,11 @@ func drawn(t *testing.T, w, h int, at func(x, y int) color.NRGBA) []byte {
 	return out.Bytes()
 }
 
-// fieldCases are the cases. Their pictures are small, because only reading and writing matter.
-func fieldCases(t *testing.T) []fieldCase {
+// fieldCases are the cases, and the words before the arguments of each. Their pictures and the prior are small, because only reading and writing matter.
+func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
+	prior := filepath.Join(t.TempDir(), "tiny.onnx")
+	writePrior(t, prior, 3, card(3))
+	restore = []string{"restore", "--steps", "3", "--threads", "1", "--prior", prior}
 	const side = 32
 	white, black, clear, red := color.NRGBA{255, 255, 255, 255}, color.NRGBA{0, 0, 0, 255}, color.NRGBA{}, color.NRGBA{255, 0, 0, 255}
 	photograph := func(x, y int) color.NRGBA {
@@ -145,15 +148,18 @@ func fieldCases(t *testing.T) []fieldCase {
 		}
 		return ""
 	}
-	// A kernel is compared with the right one by a second command.
+	// A second command restores the picture, and out.png is compared with the answer.
+	again := func(dir string, args ...string) string {
+		e := ddiff(t, slices.Concat(restore, []string{filepath.Join(dir, "a.png"), "--task", "motion_deblur", "--sigma", "0.05", "--out", filepath.Join(dir, "right.png")}, args)...)
+		if e.code != 0 {
+			return e.stderr
+		}
+		return equal("out.png", "right.png")(dir)
+	}
 	sameAs := func(other []byte) func(dir string) string {
 		return func(dir string) string {
 			write(t, filepath.Join(dir, "right.npy"), other)
-			e := ddiff(t, "restore", "--steps", "3", "--threads", "1", filepath.Join(dir, "a.png"), "--task", "motion_deblur", "--sigma", "0.05", "--kernel", filepath.Join(dir, "right.npy"), "--out", filepath.Join(dir, "right.png"))
-			if e.code != 0 {
-				return e.stderr
-			}
-			return equal("out.png", "right.png")(dir)
+			return again(dir, "--kernel", filepath.Join(dir, "right.npy"))
 		}
 	}
 	deblur := func(kernel string) []string {
@@ -170,12 +176,7 @@ func fieldCases(t *testing.T) []fieldCase {
 	// What a mask drops changes nothing.
 	alike := func(dir string) string {
 		write(t, filepath.Join(dir, "a.png"), struck(white))
-		e := ddiff(t, "restore", "--steps", "3", "--threads", "1", filepath.Join(dir, "a.png"), "--task", "motion_deblur", "--sigma", "0.05", "--kernel", filepath.Join(dir, "k.png"),
-			"--mask", filepath.Join(dir, "m.png"), "--unchecked", "--out", filepath.Join(dir, "right.png"))
-		if e.code != 0 {
-			return e.stderr
-		}
-		return equal("out.png", "right.png")(dir)
+		return again(dir, "--kernel", filepath.Join(dir, "k.png"), "--mask", filepath.Join(dir, "m.png"), "--unchecked")
 	}
 	twelve := image.NewGray16(image.Rect(0, 0, side, side))
 	for i := range side * side {
@@ -196,7 +197,7 @@ func fieldCases(t *testing.T) []fieldCase {
 		{"BigTIFF", map[string][]byte{"x.tif": inTIFF("bigtiff.tif")}, denoise("x.tif"), 0, nil, format("x.restored.tif", "tiff")},
 		{"planes", map[string][]byte{"x.tif": inTIFF("planar.tif")}, denoise("x.tif"), 0, nil, format("x.restored.tif", "tiff")},
 		{"CMYK", map[string][]byte{"x.tif": inTIFF("cmyk.tif")}, denoise("x.tif"), 0, []string{"converted to RGB without a profile"}, format("x.restored.tif", "tiff")},
-		{"CMYK with its profile", map[string][]byte{"x.jpg": inks}, denoise("x.jpg"), 0, []string{"converted to sRGB by its profile"}, func(dir string) string {
+		{"CMYK with its profile", map[string][]byte{"x.jpg": inks}, denoise("x.jpg", "--unchecked"), 0, []string{"converted to sRGB by its profile"}, func(dir string) string {
 			if m := metadata.Read(read(t, filepath.Join(dir, "x.restored.jpg"))); m.Profile != nil {
 				return "the profile of the inks is left"
 			}
@@ -273,13 +274,13 @@ func fieldCases(t *testing.T) []fieldCase {
 		})}, denoise("a.png"), 0, []string{"16 pixels (1.6 %) differ from all of their neighbours as dead and hot ones do: they are left out"}, nil},
 		{"MATLAB kernel", with("k.mat", []byte("MATLAB 5.0 MAT-file")), deblur("k.mat"), 3, []string{"it is a file of MATLAB; save its array as .npy"}, nil},
 		{"kernel", with("k.png", kernel), deblur("k.png"), 0, nil, sameAs(npy(9, values))},
-	}
+	}, restore
 }
 
 // TestFieldCases gives people's files and commands to restore. `make field-cases` counts them.
 func TestFieldCases(t *testing.T) {
 	t.Parallel()
-	all := fieldCases(t)
+	all, restore := fieldCases(t)
 	var expected atomic.Int64
 	t.Run("case", func(t *testing.T) {
 		for _, c := range all {
@@ -292,7 +293,7 @@ func TestFieldCases(t *testing.T) {
 						write(t, filepath.Join(dir, name), data)
 					}
 				}
-				cmd := command(t, append([]string{"restore", "--steps", "3", "--threads", "1"}, c.args...)...)
+				cmd := command(t, slices.Concat(restore, c.args)...)
 				cmd.Dir = dir
 				e := end(t, cmd)
 				if e.code != c.code {
