@@ -11,7 +11,7 @@ import (
 )
 
 // Restorations with the network in bfloat16 are as good as those in float32: the PSNR of an image differs by at most 0.1 dB,
-// and the mean of a task by at most 0.05 dB. Three photographs at 64×64, the settings of the preset natural.
+// and the mean of a task by at most 0.05 dB. Photographs at 64×64, the settings of the preset natural.
 func TestBfloat16Quality(t *testing.T) {
 	other := onnxtest.OpenVINO(t)
 	if !other.Computes(onnxruntime.BF16) {
@@ -29,6 +29,9 @@ func TestBfloat16Quality(t *testing.T) {
 		t.Run(task, func(t *testing.T) {
 			op, cfg, sum := effectOperator(t, task), natural(t, task, effectSigma), 0.0
 			photos := photographs(t, exact, op)[:3]
+			if task == operator.HDR { // its settings have the most steps by far
+				photos = photos[:1]
+			}
 			for i := range photos {
 				want, _ := restored(t, exact, op, cfg, photos[i:i+1])
 				got, _ := restored(t, rounded, op, cfg, photos[i:i+1], onnxruntime.BF16)
