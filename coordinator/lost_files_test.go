@@ -1,8 +1,6 @@
 package coordinator_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 )
@@ -23,8 +22,7 @@ func (tc *testCluster) priorFile(path, value string) (digest string) {
 	data = append(slices.Clone(data), 0x32, byte(len(value))) // ModelProto.doc_string
 	data = append(data, value...)
 	must(tc.t, os.WriteFile(path, data, 0o644))
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return regular.SHA256(data)
 }
 
 // A prior that changes between submission and start rejects the campaign. The original file lets it start.

@@ -2,8 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/storage"
@@ -27,8 +26,7 @@ func operatorFile(t *testing.T, note string) (data []byte, sha string) {
 		data = append(data, 6<<3|2, byte(len(note)))
 		data = append(data, note...)
 	}
-	sum := sha256.Sum256(data)
-	return data, hex.EncodeToString(sum[:])
+	return data, regular.SHA256(data)
 }
 
 // operatorRunner returns a runner on a board, whose campaign has operator files at paths, submitted with records.

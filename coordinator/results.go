@@ -7,7 +7,6 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -176,13 +175,11 @@ func (s *results) failed(it item.Item, reason string) item.Result {
 
 // each calls f with the identity of each result in storage.
 func (s *results) each(ctx context.Context, f func(id string)) error {
-	const folder = "items/"
-	for info, err := range s.store.List(ctx, folder) {
+	for info, err := range s.store.List(ctx, item.ItemsFolder) {
 		if err != nil {
 			return fmt.Errorf("list results: %w", err)
 		}
-		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, folder), "/")
-		if file == item.FileResult {
+		if id, ok := item.ResultOf(info.Key); ok {
 			f(id)
 		}
 	}

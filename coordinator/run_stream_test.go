@@ -2,7 +2,6 @@ package coordinator_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/storage"
@@ -51,7 +51,7 @@ func TestRunStreams(t *testing.T) {
 				}
 				row := manifest.Row{
 					Index: i, Name: fmt.Sprintf("row%05d", i), Image: "/nowhere.png",
-					ImageSHA256: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, n))), Width: 32, Height: 32,
+					ImageSHA256: regular.SHA256(fmt.Append(nil, n)), Width: 32, Height: 32,
 				}
 				identities[row.ImageSHA256] = true
 				if !yield(row, nil) {

@@ -203,7 +203,7 @@ func TestPublishedPreflight(t *testing.T) {
 		if len(work) != 1 || l == nil {
 			t.Fatalf("%d classes: %d items in the queue", tt.classes, len(work))
 		}
-		p, err := manifest.DecodePreflight(l.Payload())
+		p, err := manifest.Decode[manifest.Preflight](l.Payload())
 		if err != nil || p.Campaign != r.id || len(p.Items) != tt.want {
 			t.Errorf("%d classes of %d images: %d items, %v", tt.classes, tt.images, len(p.Items), err)
 		}

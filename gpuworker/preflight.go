@@ -36,7 +36,7 @@ func (t *task) decodePreflight() error {
 	if t.lease.Exhausted() {
 		return errCrashed
 	}
-	p, err := manifest.DecodePreflight(t.lease.Payload())
+	p, err := manifest.Decode[manifest.Preflight](t.lease.Payload())
 	if errors.Is(err, item.ErrNewer) {
 		return job.Unsupported(err)
 	}

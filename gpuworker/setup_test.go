@@ -2,8 +2,6 @@ package gpuworker_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,8 +140,7 @@ func source(t *testing.T, name string, data []byte) *item.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	must(t, os.WriteFile(path, data, 0o644))
-	sum := sha256.Sum256(data)
-	return &item.Source{Path: path, SHA256: hex.EncodeToString(sum[:])}
+	return &item.Source{Path: path, SHA256: regular.SHA256(data)}
 }
 
 // item returns an item for super-resolution of an image or a measurement.
@@ -310,8 +307,7 @@ func wantStored(t *testing.T, s store, id string) item.Result {
 		t.Errorf("the result of item %s is %+v", id, r)
 	}
 	for name, want := range r.Artifacts {
-		sum := sha256.Sum256(get(t, s, id, name))
-		if got := hex.EncodeToString(sum[:]); got != want {
+		if got := regular.SHA256(get(t, s, id, name)); got != want {
 			t.Errorf("item %s: %s has the digest %.12s, want %.12s", r.Item.Name, name, got, want)
 		}
 	}

@@ -64,7 +64,7 @@ func (t *task) workload() tuner.Workload {
 // decode decodes the message of an item.
 func (t *task) decode() error {
 	var err error
-	if t.Item, err = manifest.DecodeItem(t.lease.Payload()); errors.Is(err, item.ErrNewer) {
+	if t.Item, err = manifest.Decode[item.Item](t.lease.Payload()); errors.Is(err, item.ErrNewer) {
 		return job.Unsupported(err)
 	} else if err != nil {
 		return job.InputError("read work item %s: %w", t.lease.ID(), err)

@@ -22,20 +22,12 @@ func EncodeItem(encoded []byte) []byte {
 	return append(fmt.Appendf(nil, `{"schema":%d,`, item.SchemaVersion), encoded[1:]...)
 }
 
-// DecodeItem decodes the payload of a queue message. It returns item.ErrNewer for a higher schema.
-func DecodeItem(data []byte) (it item.Item, err error) {
+// Decode decodes the payload of a queue message. It returns item.ErrNewer for a higher schema.
+func Decode[T item.Item | Preflight](data []byte) (payload T, err error) {
 	if err = item.CheckSchema(data); err == nil {
-		err = json.Unmarshal(data, &it)
+		err = json.Unmarshal(data, &payload)
 	}
-	return it, err
-}
-
-// DecodePreflight decodes the payload of a preflight. It returns item.ErrNewer for a higher schema.
-func DecodePreflight(data []byte) (p Preflight, err error) {
-	if err = item.CheckSchema(data); err == nil {
-		err = json.Unmarshal(data, &p)
-	}
-	return p, err
+	return payload, err
 }
 
 // SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in manifest order. Tasks

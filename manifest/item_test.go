@@ -174,7 +174,7 @@ func TestMessagesOfOtherVersions(t *testing.T) {
 		"this version": EncodeItem(data), "earlier version": data,
 		"optional field": append([]byte(`{"note":{"a":1},`), data[1:]...),
 	} {
-		got, err := DecodeItem(payload)
+		got, err := Decode[item.Item](payload)
 		if err == nil {
 			err = got.CheckID()
 		}
@@ -184,14 +184,14 @@ func TestMessagesOfOtherVersions(t *testing.T) {
 	}
 	// A newer schema is named even if a field has another type.
 	newer := fmt.Appendf(nil, `{"schema":%d,"id":7}`, item.SchemaVersion+1)
-	if _, err := DecodeItem(newer); !errors.Is(err, item.ErrNewer) {
+	if _, err := Decode[item.Item](newer); !errors.Is(err, item.ErrNewer) {
 		t.Errorf("error %v, want ErrNewer", err)
 	}
-	if _, err := DecodePreflight(newer); !errors.Is(err, item.ErrNewer) {
+	if _, err := Decode[Preflight](newer); !errors.Is(err, item.ErrNewer) {
 		t.Errorf("error %v, want ErrNewer", err)
 	}
 	for _, broken := range []string{"", "{", `{"id":7}`, "[]"} {
-		if _, err := DecodeItem([]byte(broken)); err == nil || errors.Is(err, item.ErrNewer) {
+		if _, err := Decode[item.Item]([]byte(broken)); err == nil || errors.Is(err, item.ErrNewer) {
 			t.Errorf("%q: error %v, want a decoding error", broken, err)
 		}
 	}

@@ -208,13 +208,10 @@ func (c *checker) prior() {
 	}
 }
 
-// name checks a name and reports whether it is valid.
-func (c *checker) name(field, kind, name string, valid []string) bool {
+func (c *checker) name(field, kind, name string, valid []string) {
 	if !slices.Contains(valid, name) {
 		c.add(field, Unknown(kind, name, valid))
-		return false
 	}
-	return true
 }
 
 func (c *checker) tasks() {

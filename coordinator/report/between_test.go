@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"image"
@@ -17,6 +16,7 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
+	"ddiff/internal/regular"
 	"ddiff/restore/item"
 )
 
@@ -32,7 +32,7 @@ func paint(t *testing.T, store *reporttest.Memory, r *item.Result, file string, 
 	if r.Artifacts == nil {
 		r.Artifacts = map[string]string{}
 	}
-	r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(out.Bytes()))
+	r.Artifacts[file] = regular.SHA256(out.Bytes())
 	reporttest.Must(t, store.Put(t.Context(), item.Key(r.Item.ID, file), out.Bytes()))
 }
 

@@ -3,8 +3,6 @@ package score
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -15,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/report/result"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
@@ -219,8 +218,7 @@ func (s *scorer) picture(ctx context.Context, r *item.Result, file string) (*ras
 	case err != nil:
 		return nil, err
 	}
-	sum := sha256.Sum256(data)
-	if got := hex.EncodeToString(sum[:]); got != r.Artifacts[file] {
+	if got := regular.SHA256(data); got != r.Artifacts[file] {
 		return nil, fmt.Errorf("%w has the SHA-256 %.12s, %s says %.12s", errPicture, got, item.FileResult, r.Artifacts[file])
 	}
 	img, err := decode(data)

@@ -20,6 +20,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/score"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/raster"
@@ -84,7 +85,7 @@ func (o *output) add(i int, level uint8, truth bool) (id string) {
 		}
 		var data bytes.Buffer
 		must(o.t, png.Encode(&data, img))
-		r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(data.Bytes()))
+		r.Artifacts[file] = regular.SHA256(data.Bytes())
 		o.put(item.Key(r.Item.ID, file), data.Bytes())
 	}
 	data, err := json.Marshal(r)
@@ -280,7 +281,7 @@ func TestUnclipped(t *testing.T) {
 		must(t, err)
 		must(t, json.Unmarshal(text, &r))
 		for file, data := range map[string][]byte{item.FileTruth: picture, item.FileUnclipped: data} {
-			r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(data))
+			r.Artifacts[file] = regular.SHA256(data)
 			o.put(item.Key(id, file), data)
 		}
 		text, err = json.Marshal(r)

@@ -2,13 +2,12 @@ package shard
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 
 	"ddiff/internal/redact"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
@@ -99,8 +98,7 @@ func (s *Sharder) read(ctx context.Context, path string) (data []byte, digest st
 		return nil, "", fmt.Errorf("read %s: %w", redact.Address(path), err)
 	}
 	s.witness.set(path)
-	sum := sha256.Sum256(data)
-	return data, hex.EncodeToString(sum[:]), nil
+	return data, regular.SHA256(data), nil
 }
 
 func (s *Sharder) imageSize(data []byte, p *manifest.Probe) error {

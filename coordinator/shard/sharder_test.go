@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/prior"
@@ -246,7 +246,7 @@ func TestStatedDigest(t *testing.T) {
 	image, other := filepath.Join(dir, "image00.png"), filepath.Join(dir, "image01.png")
 	data, err := os.ReadFile(image)
 	must(t, err)
-	digest := fmt.Sprintf("%x", sha256.Sum256(data))
+	digest := regular.SHA256(data)
 	for name, c := range map[string]struct {
 		row    manifest.Row
 		reason string
@@ -276,7 +276,7 @@ func TestTaskFiles(t *testing.T) {
 	mask := filepath.Join(dir, "image02.png")
 	data, err := os.ReadFile(mask)
 	must(t, err)
-	digest := fmt.Sprintf("%x", sha256.Sum256(data))
+	digest := regular.SHA256(data)
 	var rows []manifest.Row
 	for i := range 3 {
 		rows = append(rows, manifest.Row{Name: fmt.Sprint("r", i), Image: filepath.Join(dir, fmt.Sprintf("image%02d.png", i)), ImageSHA256: strings.Repeat("ab", 32), Width: 32, Height: 32})

@@ -144,6 +144,11 @@ const (
 // Key returns the storage key of one file of an item.
 func Key(id, file string) string { return ItemsFolder + id + "/" + file }
 
+// ResultOf returns the identity of the item whose result has a key.
+func ResultOf(key string) (id string, ok bool) {
+	return strings.CutSuffix(strings.TrimPrefix(key, ItemsFolder), "/"+FileResult)
+}
+
 // ItemsFolder is the prefix of the keys of all items.
 const ItemsFolder = "items/"
 

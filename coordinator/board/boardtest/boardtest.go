@@ -2,13 +2,12 @@
 package boardtest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"ddiff/internal/regular"
 	"ddiff/queue"
 )
 
@@ -46,8 +45,7 @@ func CutOff(t *testing.T, nc *queue.Conn) (restore func()) {
 
 // ID returns the identity of test item n.
 func ID(n int) string {
-	sum := sha256.Sum256(fmt.Append(nil, n))
-	return hex.EncodeToString(sum[:])
+	return regular.SHA256(fmt.Append(nil, n))
 }
 
 // Must ends the test after an error.

@@ -4,7 +4,6 @@ package reporttest
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
 	"flag"
@@ -25,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/storage"
@@ -177,7 +177,7 @@ func Result(t *testing.T, task, method, name string, run int, change ...func(*it
 		Item: item.Item{
 			Campaign: "test", Name: name, Task: task, Method: method, Run: run,
 			Width: 128, Height: 128, Fit: item.FitCenterCrop, Sigma: 0.05, Seed: 7,
-			Image:  &item.Source{Path: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name)))},
+			Image:  &item.Source{Path: name, SHA256: regular.SHA256([]byte(name))},
 			Solver: json.RawMessage(`{"steps":100}`), Prior: strings.Repeat("ab", 32),
 		},
 	}

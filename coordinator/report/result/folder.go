@@ -2,12 +2,11 @@ package result
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -54,8 +53,7 @@ func (f Folder) Artifact(ctx context.Context, id, file, digest string) ([]byte, 
 
 // checkDigest compares the SHA-256 of a file with that of its result.
 func checkDigest(data []byte, digest string) error {
-	sum := sha256.Sum256(data)
-	if got := hex.EncodeToString(sum[:]); got != digest {
+	if got := regular.SHA256(data); got != digest {
 		return fmt.Errorf("%w: it has the SHA-256 %.12s, %s says %.12s", ErrArtifact, got, item.FileResult, digest)
 	}
 	return nil

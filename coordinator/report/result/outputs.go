@@ -90,8 +90,7 @@ func (o Output) results(ctx context.Context, isNew func(id string) bool, yield f
 		if err != nil {
 			return fail(err)
 		}
-		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, item.ItemsFolder), "/"+item.FileResult)
-		if ok && isNew(id) {
+		if id, ok := item.ResultOf(info.Key); ok && isNew(id) {
 			ids = append(ids, id)
 		}
 		if len(ids) == 32*ReadCalls && !flush() {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/board"
+	"ddiff/internal/regular"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -31,8 +31,7 @@ const (
 )
 
 func tokenKey(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return manifest.KeyTokenPrefix + hex.EncodeToString(sum[:])
+	return manifest.KeyTokenPrefix + regular.SHA256([]byte(secret))
 }
 
 // Token returns the token with a secret.

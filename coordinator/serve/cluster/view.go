@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,8 +159,7 @@ func (v *view) settleListed(ctx context.Context, l *ledger.Ledger) error {
 		if err != nil {
 			return fmt.Errorf("list results: %w", err)
 		}
-		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, item.ItemsFolder), "/")
-		if file == item.FileResult && l.Has(id) {
+		if id, ok := item.ResultOf(info.Key); ok && l.Has(id) {
 			l.Settle(id, c.Round, ledger.Done, "")
 		}
 	}

@@ -166,10 +166,8 @@ func (b *Backend) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	if err != nil {
 		return api.Logs{}, err
 	}
-	logs.Attempts = append(logs.Attempts, manifest.AttemptLog{
-		ID: r.Item.ID, Name: r.Item.Name, Task: r.Item.Task, Attempt: max(1, r.Attempt), Worker: r.Worker, TraceID: r.TraceID,
-		Outcome: string(r.Outcome), Reason: r.Reason, At: r.Finished, Lines: r.Log,
-	})
+	r.Attempt = max(1, r.Attempt)
+	logs.Attempts = append(logs.Attempts, manifest.AttemptOf(&r))
 	return logs, nil
 }
 
@@ -256,8 +254,7 @@ func (n newResults) Get(ctx context.Context, key string) ([]byte, error) {
 func (n newResults) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		for info, err := range n.store.List(ctx, prefix) {
-			id, isResult := strings.CutSuffix(strings.TrimPrefix(info.Key, item.ItemsFolder), "/"+item.FileResult)
-			if err == nil && isResult && n.known(id) {
+			if id, isResult := item.ResultOf(info.Key); err == nil && isResult && n.known(id) {
 				continue
 			}
 			if !yield(info, err) {

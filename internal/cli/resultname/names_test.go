@@ -1,10 +1,8 @@
 package resultname
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"os"
@@ -16,6 +14,7 @@ import (
 
 	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -83,7 +82,7 @@ func wantWritten(t *testing.T, dir string, rows iter.Seq2[Row, error]) {
 	}
 }
 
-func id(n int) string { return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(n)})) }
+func id(n int) string { return regular.SHA256([]byte{byte(n)}) }
 
 // Names of any row become files of the folder, each of its own.
 func TestNamesAreSafeAndUnique(t *testing.T) {
