@@ -153,7 +153,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			s.audit.forget(id)
 			continue
 		}
-		c, err := board.Parse(id, change.Data)
+		c, err := manifest.DecodeCampaign(id, change.Data)
 		if err != nil {
 			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
 			s.restoreRecord(ctx, id, change)

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -181,6 +182,21 @@ type Answer struct {
 	Items int `json:"items"`
 	// Error is one line; empty after success.
 	Error string `json:"error,omitempty"`
+}
+
+// DecodeCampaign decodes and checks the record of a campaign.
+func DecodeCampaign(id string, data []byte) (*Campaign, error) {
+	var c Campaign
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.ID != id {
+		return nil, fmt.Errorf("it belongs to campaign %s", c.ID)
+	}
+	return &c, nil
 }
 
 // Validate returns an error that names the first field out of its range.
@@ -389,8 +405,16 @@ type Cluster struct {
 	AckWait time.Duration `json:"ack_wait_ns"`
 }
 
-// Validate returns an error that names the first field out of its range.
-func (c Cluster) Validate() error {
+// DecodeCluster decodes and checks the record of a cluster.
+func DecodeCluster(data []byte) (c Cluster, err error) {
+	if err = json.Unmarshal(data, &c); err == nil {
+		err = c.validate()
+	}
+	return c, err
+}
+
+// validate returns an error that names the first field out of its range.
+func (c Cluster) validate() error {
 	switch {
 	case c.Schema < 1 || c.Schema > RecordSchema:
 		return fmt.Errorf("schema: this program reads records up to version %d, the coordinator's have %d; use one version of ddiff everywhere",

@@ -90,6 +90,6 @@ func TestClusterValidate(t *testing.T) {
 		"no lease":        {Cluster{Schema: 1, Store: "/store"}, "ack_wait_ns: 0 is not above 0"},
 		"negative lease":  {Cluster{Schema: 1, Store: "/store", AckWait: -1}, "ack_wait_ns: -1 is not above 0"},
 	} {
-		checkError(t, name, tc.cluster.Validate(), tc.want)
+		checkError(t, name, tc.cluster.validate(), tc.want)
 	}
 }

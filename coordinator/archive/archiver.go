@@ -208,7 +208,7 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change) error {
 	if a.seen[record.Key].revision != record.Revision {
 		a.seen[record.Key] = sighting{revision: record.Revision, at: now}
 	}
-	c, err := board.Parse(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
+	c, err := manifest.DecodeCampaign(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
 	if err != nil {
 		return nil //nolint:nilerr // the service has logged it
 	}

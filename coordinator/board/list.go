@@ -40,7 +40,7 @@ func Join(campaigns, statuses map[string]queue.Change) (all []manifest.CampaignS
 	for i, key := range keys {
 		group.Go(func() error {
 			id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
-			c, err := Parse(id, campaigns[key].Data)
+			c, err := manifest.DecodeCampaign(id, campaigns[key].Data)
 			if err != nil {
 				errs[i] = fmt.Errorf("read campaign %s: %w", id, err)
 				return nil

@@ -32,27 +32,12 @@ func ReadRevision(ctx context.Context, b *queue.Board, id string) (*manifest.Cam
 func read(ctx context.Context, b *queue.Board, id string) (c *manifest.Campaign, data []byte, revision uint64, err error) {
 	data, revision, err = b.Get(ctx, manifest.KeyCampaignPrefix+id)
 	if err == nil {
-		c, err = Parse(id, data)
+		c, err = manifest.DecodeCampaign(id, data)
 	}
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
 	}
 	return c, data, revision, nil
-}
-
-// Parse decodes and checks the record of a campaign.
-func Parse(id string, data []byte) (*manifest.Campaign, error) {
-	var c manifest.Campaign
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, err
-	}
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if c.ID != id {
-		return nil, fmt.Errorf("it belongs to campaign %s", c.ID)
-	}
-	return &c, nil
 }
 
 // Update applies change to a campaign's record by compare-and-swap, and repeats it after a conflict. If change returns
@@ -127,7 +112,7 @@ func Load(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, 
 	if err != nil {
 		return nil, fmt.Errorf("read the stored record of campaign %s: %w", id, err)
 	}
-	c, err := Parse(id, data)
+	c, err := manifest.DecodeCampaign(id, data)
 	if err != nil {
 		return nil, fmt.Errorf("read the stored record of campaign %s: %w: %w", id, ErrDamaged, err)
 	}

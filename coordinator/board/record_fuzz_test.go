@@ -46,7 +46,7 @@ func FuzzRecords(f *testing.F) {
 				Active(s.Campaign)
 			}
 		})
-		c, err := Parse("c", data)
+		c, err := manifest.DecodeCampaign("c", data)
 		if err != nil {
 			return
 		}
@@ -54,7 +54,7 @@ func FuzzRecords(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Parse("c", stored)
+		again, err := manifest.DecodeCampaign("c", stored)
 		if err != nil {
 			t.Fatalf("%s is stored as %s: %v", data, stored, err)
 		}

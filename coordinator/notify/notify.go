@@ -129,7 +129,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 			if change.Ready || change.Deleted {
 				continue
 			}
-			c, err := board.Parse(strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix), change.Data)
+			c, err := manifest.DecodeCampaign(strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix), change.Data)
 			if err != nil || c.Spec.Notify == "" || !notified(c.Phase) || !n.take(c) {
 				continue
 			}

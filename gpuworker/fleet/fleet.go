@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -188,17 +189,8 @@ func (f *Fleet) watch(ctx context.Context) error {
 // update stores a changed record.
 func (f *Fleet) update(change queue.Change) {
 	var version struct{ Schema int }
-	var r manifest.Campaign
-	err := json.Unmarshal(change.Data, &version)
-	newer := err == nil && version.Schema > manifest.RecordSchema
-	if err == nil && !newer {
-		if err = json.Unmarshal(change.Data, &r); err == nil {
-			err = r.Validate()
-		}
-		if err == nil && manifest.KeyCampaignPrefix+r.ID != change.Key {
-			err = fmt.Errorf("it belongs to campaign %s", r.ID)
-		}
-	}
+	newer := json.Unmarshal(change.Data, &version) == nil && version.Schema > manifest.RecordSchema
+	r, err := manifest.DecodeCampaign(strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix), change.Data)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.notify()
@@ -240,8 +232,8 @@ func (f *Fleet) update(change queue.Change) {
 	if c.record.Prior != r.Prior || c.record.Phase != r.Phase || !slices.Equal(c.record.Operators, r.Operators) {
 		c.retryAt = time.Time{}
 	}
-	c.record = r
-	if reason := f.lacks(&r); reason != nil && c.refused == "" && r.MayUse(f.cfg.Pool) {
+	c.record = *r
+	if reason := f.lacks(r); reason != nil && c.refused == "" && r.MayUse(f.cfg.Pool) {
 		c.refused = reason.Error()
 		f.cfg.Logger.Warn("leases no items of a campaign", "campaign", r.ID, "reason", reason)
 	}

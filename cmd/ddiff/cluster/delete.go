@@ -176,10 +176,7 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *gc.Cleaner) e
 			}
 			var cluster manifest.Cluster
 			if err == nil {
-				err = json.Unmarshal(data, &cluster)
-			}
-			if err == nil {
-				err = cluster.Validate()
+				cluster, err = manifest.DecodeCluster(data)
 			}
 			if err != nil {
 				return fmt.Errorf("read the address of the store: %w", err)

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -165,7 +164,6 @@ func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) 
 
 // findCluster waits until a coordinator has set up the cluster, and reads the cluster's record.
 func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.Board, manifest.Cluster, error) {
-	var shared manifest.Cluster
 	for logged := false; ; logged = true {
 		board, err := queue.OpenBoard(ctx, nc, log)
 		var data []byte
@@ -174,27 +172,19 @@ func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.
 		}
 		switch {
 		case err == nil:
-			shared = manifest.Cluster{}
-			err := json.Unmarshal(data, &shared)
-			if shared.Schema > manifest.RecordSchema {
-				return nil, shared, fmt.Errorf("the coordinator's records have schema %d, this worker reads up to %d; run the coordinator's version of ddiff",
-					shared.Schema, manifest.RecordSchema)
-			}
-			if err == nil {
-				err = shared.Validate()
-			}
+			shared, err := manifest.DecodeCluster(data)
 			if err != nil {
 				return nil, shared, fmt.Errorf("read record %s: %w", manifest.KeyCluster, err)
 			}
 			return board, shared, nil
 		case !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrNoRecord) && !errors.Is(err, queue.ErrUnavailable):
-			return nil, shared, err
+			return nil, manifest.Cluster{}, err
 		}
 		if !logged {
 			log.Warn("waiting for a coordinator to set up this cluster", "reason", err)
 		}
 		if err := retry.Sleep(ctx, clusterPause); err != nil {
-			return nil, shared, err
+			return nil, manifest.Cluster{}, err
 		}
 	}
 }

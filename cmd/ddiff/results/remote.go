@@ -20,7 +20,7 @@ type remote struct {
 
 // Get implements source.
 func (r remote) Get(ctx context.Context, key string) ([]byte, error) {
-	id, name, ok := strings.Cut(strings.TrimPrefix(key, itemsPrefix), "/")
+	id, name, ok := strings.Cut(strings.TrimPrefix(key, item.ItemsFolder), "/")
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", storage.ErrNotFound, key)
 	}
@@ -37,7 +37,7 @@ func (r remote) Get(ctx context.Context, key string) ([]byte, error) {
 // List implements source. It yields result.json of each done item, in the order of the dataset, and nothing for other prefixes than that of items.
 func (r remote) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
-		if prefix != itemsPrefix {
+		if prefix != item.ItemsFolder {
 			return
 		}
 		q := api.ItemQuery{State: api.StateDone, Limit: 1000}

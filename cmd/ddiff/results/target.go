@@ -42,7 +42,7 @@ func storeOrigin(store storage.Store, address string) origin {
 			return data, err
 		},
 		show: func(path string) string {
-			if !strings.HasPrefix(path, itemsPrefix) {
+			if !strings.HasPrefix(path, item.ItemsFolder) {
 				return path // a source, which is elsewhere
 			}
 			return storage.Locate(address, path)
@@ -145,9 +145,6 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 	return nil
 }
 
-// itemsPrefix begins the keys of items in an output.
-const itemsPrefix = "items/"
-
 // itemPath matches the end of an address that names one item of an output.
 var itemPath = regexp.MustCompile(`/items/([0-9a-f]{64})(/[^/?]*)?/?(\?|$)`)
 
@@ -164,12 +161,12 @@ func itemAddress(address string) (output, id string) {
 func itemIDs(ctx context.Context, store source) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		last := ""
-		for info, err := range store.List(ctx, itemsPrefix) {
+		for info, err := range store.List(ctx, item.ItemsFolder) {
 			if err != nil {
 				yield("", err)
 				return
 			}
-			id, _, nested := strings.Cut(strings.TrimPrefix(info.Key, itemsPrefix), "/")
+			id, _, nested := strings.Cut(strings.TrimPrefix(info.Key, item.ItemsFolder), "/")
 			if !nested || id == last {
 				continue
 			}

@@ -282,7 +282,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 			case change.Ready:
 				e.Kind = api.EventReady
 			case isCampaign:
-				record, err := board.Parse(campaign, change.Data)
+				record, err := manifest.DecodeCampaign(campaign, change.Data)
 				if err == nil {
 					public(record)
 					e.Data, err = json.Marshal(record)

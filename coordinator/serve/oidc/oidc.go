@@ -37,8 +37,6 @@ type Config struct {
 	GroupsClaim string
 	// Roles maps groups to roles; the highest one counts, and AnyGroup is every user of the client.
 	Roles map[string]api.Role
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
 }
 
 // AnyGroup is the key of the role of users without a group in Config.Roles.
@@ -135,7 +133,7 @@ func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Tok
 	if err != nil {
 		return nil, api.Token{}, err
 	}
-	id, err := p.Verifier(&oidc.Config{ClientID: i.cfg.ClientID, Now: i.cfg.Now}).Verify(ctx, raw)
+	id, err := p.Verifier(&oidc.Config{ClientID: i.cfg.ClientID}).Verify(ctx, raw)
 	if err != nil {
 		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
 	}
