@@ -15,10 +15,9 @@ import torch
 from PIL import Image
 
 from ddiff_export import __main__ as cli
-from ddiff_export import clip, ldm, stable_diffusion, tokens
+from ddiff_export import clip, ldm, random_weights, stable_diffusion, tokens
 from ddiff_export.checkpoint import write_safetensors
 from ddiff_export.errors import ExportError
-from ddiff_export.overrides import settings
 from stable_diffusion_vectors import inputs, some, weight
 
 STORED = json.loads(gzip.decompress((Path(__file__).parent / "stable_diffusion.json.gz").read_bytes()))
@@ -62,10 +61,8 @@ tasks:
 
 def test_latent_methods_restore(tmp_path: Path, program: str) -> None:
     """Each latent method makes two steps with a bundle: a small network, so that only size and range of the pictures can be expected."""
-    fields = [word for field in settings(ldm.CONFIGS["sd15"].tiny()) for word in ("--field", field)]
-    (tmp_path / "weights").mkdir()
-    weights = folder(tmp_path / "weights", "sd15")
-    assert cli.main(["ldm", "--config", "sd15", "--weights", str(weights), *fields, "--out", str(tmp_path / "bundle")]) == 0
+    case = random_weights._ldm(tmp_path, "sd15", 0)
+    assert cli.main([*case.arguments, "--out", str(tmp_path / "bundle")]) == 0
     (tmp_path / "pictures").mkdir()
     noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     Image.fromarray(noise).save(tmp_path / "pictures" / "noise.png")
@@ -80,10 +77,7 @@ def test_latent_methods_restore(tmp_path: Path, program: str) -> None:
 
 
 def test_first_stage_of_sdxl_stays_in_float(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    fields = [word for field in settings(ldm.CONFIGS["sdxl"].tiny()) for word in ("--field", field)]
-    (tmp_path / "weights").mkdir()
-    weights = folder(tmp_path / "weights", "sdxl")
-    arguments = ["ldm", "--config", "sdxl", "--weights", str(weights), *fields, "--float16", "--out", str(tmp_path / "bundle")]
+    arguments = [*random_weights._ldm(tmp_path, "sdxl", 0).arguments, "--float16", "--out", str(tmp_path / "bundle")]
     assert cli.main(arguments) == 0
     half = {role: any(t.data_type == onnx.TensorProto.FLOAT16 for t in onnx.load(str(tmp_path / f"bundle/{role}.onnx")).graph.initializer) for role in ("encoder", "decoder", "unet")}
     assert half == {"encoder": False, "decoder": False, "unet": True}
