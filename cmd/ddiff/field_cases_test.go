@@ -150,7 +150,8 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 	}
 	// A second command restores the picture, and out.png is compared with the answer.
 	again := func(dir string, args ...string) string {
-		e := ddiff(t, slices.Concat(restore, []string{filepath.Join(dir, "a.png"), "--task", "motion_deblur", "--sigma", "0.05", "--out", filepath.Join(dir, "right.png")}, args)...)
+		deblur := []string{filepath.Join(dir, "a.png"), "--task", "motion_deblur", "--sigma", "0.05", "--out", filepath.Join(dir, "right.png")}
+		e := ddiff(t, slices.Concat(restore, deblur, args)...)
 		if e.code != 0 {
 			return e.stderr
 		}
