@@ -1,14 +1,15 @@
 package chart
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"image/png"
+	"image"
 	"math"
 
 	"gonum.org/v1/plot/vg/vgimg"
+
+	"ddiff/restore/raster"
 )
 
 // Resolution is that of the PNG files, in dots per inch.
@@ -19,11 +20,11 @@ func (c *Chart) PNG() ([]byte, error) {
 	d := c.drawing()
 	canvas := vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(Resolution))
 	d.draw(canvas)
-	var out bytes.Buffer
-	if err := png.Encode(&out, canvas.Image()); err != nil {
+	file, err := raster.EncodeOpaque(canvas.Image().(*image.RGBA)) // of which a canvas without an image of its own is made
+	if err != nil {
 		return nil, fmt.Errorf("write PNG: %w", err)
 	}
-	return withResolution(out.Bytes()), nil
+	return withResolution(file), nil
 }
 
 // withResolution adds the chunk pHYs after the header.
