@@ -405,9 +405,9 @@ type Cluster struct {
 	AckWait time.Duration `json:"ack_wait_ns"`
 }
 
-// DecodeCluster decodes and checks the record of a cluster.
+// DecodeCluster decodes and checks the record of a cluster. A newer schema is named even if a field has another type.
 func DecodeCluster(data []byte) (c Cluster, err error) {
-	if err = json.Unmarshal(data, &c); err == nil {
+	if err = json.Unmarshal(data, &c); err == nil || c.Schema > RecordSchema {
 		err = c.validate()
 	}
 	return c, err

@@ -92,4 +92,6 @@ func TestClusterValidate(t *testing.T) {
 	} {
 		checkError(t, name, tc.cluster.validate(), tc.want)
 	}
+	_, err := DecodeCluster(fmt.Appendf(nil, `{"schema":%d,"store":"/store","ack_wait_ns":"30s"}`, RecordSchema+1))
+	checkError(t, "newer schema with another type", err, "schema: ")
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // Restorations with the network in bfloat16 are as good as those in float32: the PSNR of an image differs by at most 0.1 dB,
-// and the mean of a task by at most 0.05 dB. Photographs at 64×64, the settings of the preset natural.
+// and the mean of a task by at most 0.05 dB. Photographs at 64×64, the settings of the preset natural; of HDR, which takes the
+// most steps, one.
 func TestBfloat16Quality(t *testing.T) {
 	other := onnxtest.OpenVINO(t)
 	if !other.Computes(onnxruntime.BF16) {

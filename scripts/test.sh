@@ -21,18 +21,18 @@ export GOFLAGS="${GOFLAGS:-} -vet=off"
 # These packages compute, which the race detector slows down many times; the tests of cmd/ddiff start programs, which it does
 # not see. Tests of goroutines, and some runs of a program with the detector, have a stage of their own; `make race` runs all
 # tests of cmd/ddiff with such a program.
-compute='^ddiff/(coordinator/report|coordinator/report/(chart|sheet)|restore|restore/(check|job|method|metric|noise|noiselevel|onnx|onnx/(infer|modelfile)|operator|operator/.*|picture|prior|prior/.*|raster|solver))$'
+compute='^ddiff/(coordinator/report|coordinator/report/chart|restore|restore/(check|job|method|metric|noise|noiselevel|onnx|onnx/(infer|modelfile)|operator|operator/.*|picture|prior|prior/.*|raster|solver))$'
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/(enginecache|job)|restore|restore/(check|method|onnx|onnx/(modelfile|onnxruntime)|operator|prior|prior/.*|solver))$'
 
 # These write and read many rows, which shows how memory grows, and takes ten times as long with the race detector.
 bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows|MemoryOfRows)$'
 
-# The race detector watches no codecs and no drawing of pictures, which have no goroutines, and which it slows down ten times: reports of campaigns
+# The race detector watches no codecs and no drawing in libraries, which have no goroutines, and which it slows down ten times: reports of campaigns
 # would take most of its time.
 race=(-race)
 for package in image/... compress/... github.com/klauspost/compress/{flate,internal/le} golang.org/x/image/... github.com/golang/freetype/... \
-	ddiff/restore/raster/... ddiff/coordinator/report/sheet; do
+	ddiff/restore/raster/...; do
 	race+=("-gcflags=$package=-race=false")
 done
 

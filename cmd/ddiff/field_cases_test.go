@@ -198,6 +198,7 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 		{"BigTIFF", map[string][]byte{"x.tif": inTIFF("bigtiff.tif")}, denoise("x.tif"), 0, nil, format("x.restored.tif", "tiff")},
 		{"planes", map[string][]byte{"x.tif": inTIFF("planar.tif")}, denoise("x.tif"), 0, nil, format("x.restored.tif", "tiff")},
 		{"CMYK", map[string][]byte{"x.tif": inTIFF("cmyk.tif")}, denoise("x.tif"), 0, []string{"converted to RGB without a profile"}, format("x.restored.tif", "tiff")},
+		// The tiny prior does not restore this photograph.
 		{"CMYK with its profile", map[string][]byte{"x.jpg": inks}, denoise("x.jpg", "--unchecked"), 0, []string{"converted to sRGB by its profile"}, func(dir string) string {
 			if m := metadata.Read(read(t, filepath.Join(dir, "x.restored.jpg"))); m.Profile != nil {
 				return "the profile of the inks is left"

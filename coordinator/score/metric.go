@@ -2,6 +2,7 @@ package score
 
 import (
 	"context"
+	"fmt"
 
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -46,7 +47,7 @@ func Named(name, version string) (Metric, bool) {
 			Head: manifest.ScoreHead{Metric: id, Version: version}, Unclipped: unclipped,
 			Compare: func(_ context.Context, truth, restored *raster.Image) (float64, error) {
 				if err := metric.Check(truth, restored); err != nil {
-					return 0, err
+					return 0, fmt.Errorf("%s: %w", m.Name, err)
 				}
 				return m.Compare(truth, restored)
 			},

@@ -18,10 +18,10 @@ const (
 	tilesInStep = 10
 )
 
-// The defaults of [Limits] that command lines tell.
+// The defaults of [Limits] that the help of commands states.
 const (
 	DefaultSolve = 15 * time.Minute
-	DefaultStage = 30 * time.Minute // of the others
+	DefaultStage = 30 * time.Minute // of Prepare, Compile and Finish
 )
 
 // Limits are the longest durations of the stages of a worker. A stage that exceeds its limit has hung: it is interrupted,

@@ -38,8 +38,11 @@ func open(
 	path string, limit int64, stat func(path string) (fs.FileInfo, error), openFile func(path string, flag int, mode fs.FileMode) (*os.File, error),
 ) (*os.File, int64, error) {
 	info, err := stat(path)
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, 0, pathError(failed.Path, failed.Err)
+	if err != nil {
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pathError(failed.Path, failed.Err) // with the operation "open"
+		}
+		return nil, 0, err
 	}
 	// Opening a device may have effects, such as rewinding a tape.
 	if err := check(path, info, limit); err != nil {

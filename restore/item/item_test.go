@@ -20,3 +20,12 @@ func TestParseIdentity(t *testing.T) {
 		}
 	}
 }
+
+func TestResultOf(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{item.Key("a", item.FileResult): "a", item.Key("a", item.FileTruth): "", "x/result.json": "", "items/a/b/result.json": "", "items/a": "", "": ""} {
+		if id, ok := item.ResultOf(key); ok != (want != "") || ok && id != want {
+			t.Errorf("%q: %q, %v", key, id, ok)
+		}
+	}
+}

@@ -146,7 +146,9 @@ func Key(id, file string) string { return ItemsFolder + id + "/" + file }
 
 // ResultOf returns the identity of the item whose result has a key.
 func ResultOf(key string) (id string, ok bool) {
-	return strings.CutSuffix(strings.TrimPrefix(key, ItemsFolder), "/"+FileResult)
+	rest, ok := strings.CutPrefix(key, ItemsFolder)
+	id, file, _ := strings.Cut(rest, "/")
+	return id, ok && file == FileResult
 }
 
 // ItemsFolder is the prefix of the keys of all items.

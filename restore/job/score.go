@@ -6,7 +6,6 @@ import (
 
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
-	"ddiff/restore/raster"
 )
 
 // Score computes the metrics that apply to the item.
@@ -29,13 +28,13 @@ func (j *Job) Score() (item.Metrics, error) {
 	}
 	if j.truth != nil {
 		j.baseline = j.Op.Baseline(j.Problem.Y)
-		for _, img := range []*raster.Image{j.Restored(), j.baseline} {
-			if img == nil {
-				continue
-			}
-			if err := metric.Check(j.truth, img); err != nil {
-				return nil, fmt.Errorf("score: %w", err)
-			}
+		if err := metric.Check(j.truth, j.Restored()); err != nil {
+			return nil, fmt.Errorf("score the restored image: %w", err)
+		}
+	}
+	if j.baseline != nil {
+		if err := metric.Check(j.truth, j.baseline); err != nil {
+			return nil, fmt.Errorf("score the degraded image: %w", err)
 		}
 	}
 	for _, m := range metric.Builtin() {

@@ -103,15 +103,15 @@ func TestScores(t *testing.T) {
 	}
 	nan := float32(math.NaN())
 	for name, change := range map[string]func(*Job){
-		"score residual": func(tk *Job) { tk.applied = tk.applied[1:] },
-		"score PSNR":     func(tk *Job) { tk.solution.X[0] = nan },
-		"shape":          func(tk *Job) { tk.truth = raster.New(3, 16, 16) },
-		"baseline":       func(tk *Job) { tk.Problem.Y[7] = nan },
+		"score residual":           func(tk *Job) { tk.applied = tk.applied[1:] },
+		"score the restored image": func(tk *Job) { tk.solution.X[0] = nan },
+		"compare 3 channels":       func(tk *Job) { tk.truth = raster.New(3, 16, 16) },
+		"score the degraded image": func(tk *Job) { tk.Problem.Y[7] = nan },
 	} {
 		tk := solved(t, operator.SuperResolution, 32)
 		change(tk)
-		if m, err := tk.Score(); err == nil {
-			t.Errorf("%s: no error, scores %+v", name, m)
+		if m, err := tk.Score(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want %s; scores %+v", err, name, m)
 		}
 	}
 }

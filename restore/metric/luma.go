@@ -17,7 +17,7 @@ func compareLuma(x, y *raster.Image) (float64, error) {
 		return 0, fmt.Errorf("psnr_y: image of %d channels, must be 1 or 3: %w", x.Channels, ErrUndefined)
 	}
 	if x.Channels == 1 {
-		return PSNR(x, y)
+		return comparePSNR(x, y)
 	}
 	sum, size := 0.0, x.Height*x.Width
 	var a [block]float32

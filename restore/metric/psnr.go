@@ -10,11 +10,19 @@ import (
 // Version 1: both images clipped to [-1, 1] and mapped to [0, 1], all channels together,
 // -10 log10(mse + 1e-8), in dB. The constant is piq's; it limits the score to 80 dB, the score of identical images.
 func psnr() Metric {
-	return Metric{Name: NamePSNR, Version: "1", Title: "PSNR", Unit: "dB", Decimals: 2, Better: Higher, Main: true, Degraded: true, Compare: PSNR}
+	return Metric{Name: NamePSNR, Version: "1", Title: "PSNR", Unit: "dB", Decimals: 2, Better: Higher, Main: true, Degraded: true, Compare: comparePSNR}
 }
 
-// PSNR returns the peak signal-to-noise ratio of two images, in dB. It is symmetric.
+// PSNR returns the peak signal-to-noise ratio of two images of equal shape, in dB. Errors are those of [Check].
 func PSNR(x, y *raster.Image) (float64, error) {
+	if err := Check(x, y); err != nil {
+		return 0, fmt.Errorf("psnr: %w", err)
+	}
+	return comparePSNR(x, y)
+}
+
+// comparePSNR returns the peak signal-to-noise ratio of two images, in dB. It is symmetric.
+func comparePSNR(x, y *raster.Image) (float64, error) {
 	return decibels(distance(x.Pix, y.Pix, new([2][block]float32)), len(x.Pix)), nil
 }
 

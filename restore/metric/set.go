@@ -49,7 +49,7 @@ type Metric struct {
 	// Degraded: the degraded image is scored too, by the name [Degraded].
 	Degraded bool `json:"degraded,omitempty"`
 
-	// Compare returns the score of a restored image; [Check] accepts the two. See [Inapplicable].
+	// Compare returns the score of a restored image. The caller has passed both images to [Check]. See [Inapplicable].
 	Compare func(truth, restored *raster.Image) (float64, error) `json:"-"`
 	// Misfit returns the score of A(x) beside the measurement y, whose noise has the given mean variance. It needs no truth.
 	Misfit func(y, ax []float32, variance float64) (float64, error) `json:"-"`

@@ -13,7 +13,7 @@ import (
 // window of standard deviation 1.5, valid positions only; k1 = 0.01, k2 = 0.03, data range 1; mean over the positions of
 // a channel, then over the channels.
 func ssim() Metric {
-	return Metric{Name: NameSSIM, Version: "1", Title: "SSIM", Decimals: 3, Better: Higher, Minimum: windowSize, Main: true, Degraded: true, Compare: SSIM}
+	return Metric{Name: NameSSIM, Version: "1", Title: "SSIM", Decimals: 3, Better: Higher, Minimum: windowSize, Main: true, Degraded: true, Compare: compareSSIM}
 }
 
 const (
@@ -23,8 +23,8 @@ const (
 	c2          = 0.03 * 0.03 // (k2 * data range)^2
 )
 
-// SSIM returns the structural similarity of two images, at most 1, the score of identical images. It is symmetric. The error is [ErrTooSmall].
-func SSIM(x, y *raster.Image) (float64, error) {
+// compareSSIM returns the structural similarity of two images, at most 1, the score of identical images. It is symmetric. The error is [ErrTooSmall].
+func compareSSIM(x, y *raster.Image) (float64, error) {
 	f := blockSize(x.Height, x.Width)
 	height, width := x.Height/f, x.Width/f
 	if height < windowSize || width < windowSize {

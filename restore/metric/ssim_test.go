@@ -189,7 +189,7 @@ func TestDefinitions(t *testing.T) {
 					want  float64
 				}{
 					{"PSNR", PSNR, -10 * math.Log10(mse+1e-8)}, {"luma PSNR", compareLuma, -10 * math.Log10(lumas+1e-8)},
-					{"SSIM", SSIM, plainSSIM(x, y)}, {"HaarPSI", compareHaar, plainHaarPSI(x, y)},
+					{"SSIM", compareSSIM, plainSSIM(x, y)}, {"HaarPSI", compareHaar, plainHaarPSI(x, y)},
 				} {
 					got, err := m.score(x, y)
 					must(t, err)

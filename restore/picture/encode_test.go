@@ -248,6 +248,10 @@ func TestAlpha(t *testing.T) {
 	if again := decode(t, out); again.Alpha != nil {
 		t.Error("a transparent JPEG")
 	}
+	p.Alpha.Pix[5] = 1.2 // as of a TIFF of floating-point samples
+	if _, err = picture.EncodeFile(p.Image, p, nil, picture.FileOptions{Format: picture.PNG}); err != nil || p.Alpha.Pix[5] != 1.2 {
+		t.Errorf("the encoder changes the source: opacity %v, %v", p.Alpha.Pix[5], err)
+	}
 }
 
 // TestRange: numbers of 12 bits in a file of 16 bits come back as such.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
@@ -30,8 +31,18 @@ const (
 	searching = 3
 )
 
-// The writers of earlier files, of a third to a whole megabyte.
-var coders, searchers sync.Pool
+// The writers of files, of a third to a whole megabyte, which are used again.
+var coders, searchers = writers(zlib.HuffmanOnly), writers(searching)
+
+func writers(level int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		w, err := zlib.NewWriterLevel(io.Discard, level)
+		if err != nil {
+			panic(err) // there is no such level
+		}
+		return w
+	}}
+}
 
 // encode returns the file. row writes the samples of row y.
 func (f pngForm) encode(row func(y int, row []byte)) ([]byte, error) {
@@ -48,25 +59,19 @@ func (f pngForm) encode(row func(y int, row []byte)) ([]byte, error) {
 		repeats += filterPaeth(out[1:], samples, above, pixel)
 		above, samples = samples, above
 	}
-	level, writers := zlib.HuffmanOnly, &coders
+	pool := coders
 	if float64(repeats) > repetitive*float64(len(filtered)) {
-		level, writers = searching, &searchers
+		pool = searchers
 	}
-	w, ok := writers.Get().(*zlib.Writer)
-	var err error
-	if !ok {
-		w, err = zlib.NewWriterLevel(nil, level)
-	}
+	w := pool.Get().(*zlib.Writer)
 	var body bytes.Buffer
-	if err == nil {
-		w.Reset(&body)
-		_, err = w.Write(filtered)
-		err = errors.Join(err, w.Close())
-	}
-	if err != nil {
+	w.Reset(&body)
+	_, err := w.Write(filtered)
+	if err = errors.Join(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
-	writers.Put(w)
+	w.Reset(io.Discard) // it does not keep the file alive
+	pool.Put(w)
 	colour := byte(0)
 	if f.channels == 3 {
 		colour = 2

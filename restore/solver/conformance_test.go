@@ -21,8 +21,8 @@ func conformant() method.Set {
 	return append(method.Builtin(), method.Named{Name: "two_draws", Method: twoDraws{}}, method.Named{Name: "inner", Method: inner{}})
 }
 
-// narrow is a size at which the dense matrices of a linear first stage are small.
-var narrow = operator.Shape{Channels: 3, Height: 16, Width: 24}
+// tiny is a size at which the dense matrices of a linear first stage are small.
+var tiny = operator.Shape{Channels: 3, Height: 16, Width: 24}
 
 // suitable is a small prior in whose space the method works.
 func suitable(t testing.TB, info method.Info) *prior.Prior {
@@ -30,8 +30,8 @@ func suitable(t testing.TB, info method.Info) *prior.Prior {
 	if !info.Latent {
 		return localPrior(t)
 	}
-	latent := operator.Shape{Channels: 2, Height: narrow.Height / 4, Width: narrow.Width / 4}
-	return linearPrior(t, newLinearStage(narrow, latent, 1), slices.Repeat([]float32{0.5}, latent.Size()))
+	latent := operator.Shape{Channels: 2, Height: tiny.Height / 4, Width: tiny.Width / 4}
+	return linearPrior(t, newLinearStage(tiny, latent, 1), slices.Repeat([]float32{0.5}, latent.Size()))
 }
 
 // gamma is the step size, for which not every method has a default.
@@ -78,7 +78,7 @@ func TestRulesOfTestMethods(t *testing.T) {
 func checkRules(t *testing.T, m method.Method, preset string, changes ...any) {
 	t.Helper()
 	const steps, n = 7, 2
-	op := newOperator(t, operator.GaussianDeblur, narrow)
+	op := newOperator(t, operator.GaussianDeblur, tiny)
 	probs := problems(t, op, n, 0.05)
 	info := m.Info()
 	p := suitable(t, info)
@@ -91,8 +91,8 @@ func checkRules(t *testing.T, m method.Method, preset string, changes ...any) {
 	batch := compile(t, onnxtest.Runtime(t), run, n, Build{})
 	want := solve(t, batch, probs)
 	checkCurves(t, run, want[1].Curves)
-	if len(want[1].X) != narrow.Size() {
-		t.Fatalf("the image has %d elements, want %d", len(want[1].X), narrow.Size())
+	if len(want[1].X) != tiny.Size() {
+		t.Fatalf("the image has %d elements, want %d", len(want[1].X), tiny.Size())
 	}
 
 	// The second problem in the first place, beside itself with another seed.
@@ -182,7 +182,7 @@ func checkCurves(t *testing.T, run *method.Run, c Curves) {
 // Every method plans finite numbers at the ends of its parameters' ranges.
 func TestParameterRanges(t *testing.T) {
 	t.Parallel()
-	op := newOperator(t, operator.GaussianDeblur, narrow)
+	op := newOperator(t, operator.GaussianDeblur, tiny)
 	for _, m := range conformant() {
 		info := m.Info()
 		p := suitable(t, info)

@@ -15,7 +15,7 @@ import (
 )
 
 // A run on OpenVINO differs from that of the CPU provider by rounding in float32, and in bfloat16 by 40 dB or less: operators,
-// data term and dual variable stay float32.
+// data term and dual variable stay float32. Gaussian deblurring has the bundled network, the other tasks a small one.
 func TestOpenVINO(t *testing.T) {
 	rt := onnxtest.OpenVINO(t)
 	for _, task := range []string{operator.InpaintBox, operator.GaussianDeblur, operator.MotionDeblur, operator.HDR} {
@@ -50,7 +50,7 @@ func TestOpenVINO(t *testing.T) {
 // Streams on OpenVINO return the images of one session on the CPU provider, in the order of the problems, and solve again beside each other.
 func TestOpenVINOStreams(t *testing.T) {
 	rt := onnxtest.OpenVINO(t).Threaded(2)
-	p, op := localPrior(t), newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 64, Width: 96}) // that are divided
+	p, op := localPrior(t), newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 64, Width: 96}) // whose batches are divided
 	run, probs := newRun(t, p, op, config(t, op.Task, 3)), problems(t, op, 3, 0.05)
 	parts := compile(t, rt, run, 3, Build{})
 	if len(parts.streams) != 2 || parts.streams[0].n != 2 || parts.streams[1].n != 1 {

@@ -79,14 +79,14 @@ func localPrior(t testing.TB) *prior.Prior {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	v := g.Input("x", onnx.Float, -1, 3, -1, -1)
-	g.Input("t", onnx.Int64, -1)
+	time := g.Reshape(g.Mul(g.Cast(g.Input("t", onnx.Int64, -1), onnx.Float), g.Scalar(0.001)), -1, 1, 1, 1)
 	for i, channels := range []int{8, 3} {
 		weights := make([]float32, channels*v.Dims[1]*9)
 		noise.Normal(weights, noise.Key{9}, noise.Start, uint32(i), 0.15)
 		v = g.Apply("Conv", onnx.Float, []int{-1, channels, -1, -1}, map[string]any{"pads": []int{1, 1, 1, 1}, "dilations": []int{1, 1}}, v, g.Const(weights, channels, v.Dims[1], 3, 3))
 		v = g.Apply("Tanh", onnx.Float, v.Dims, nil, v)
 	}
-	g.Output("eps", v)
+	g.Output("eps", g.Add(v, time))
 	data, err := g.Marshal("local")
 	must(t, err)
 	p, err := prior.Load("local.onnx", onnxtest.WithMetadata(t, data, map[string]string{

@@ -20,7 +20,7 @@ func (c *Chart) PNG() ([]byte, error) {
 	d := c.drawing()
 	canvas := vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(Resolution))
 	d.draw(canvas)
-	file, err := raster.EncodeOpaque(canvas.Image().(*image.RGBA)) // of which a canvas without an image of its own is made
+	file, err := raster.EncodeOpaque(canvas.Image().(*image.RGBA)) // vgimg makes one
 	if err != nil {
 		return nil, fmt.Errorf("write PNG: %w", err)
 	}

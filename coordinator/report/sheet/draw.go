@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sweep"
@@ -145,24 +146,21 @@ func (d *drawing) row(y int, r Row) []*place {
 	return places
 }
 
-// readers is the number of pictures that are in memory at once.
+// readers is the number of pictures that are drawn at once.
 const readers = 4
 
 // draw draws pictures, several at once, and their captions. The only error besides lost is cancellation.
 func (d *drawing) draw(ctx context.Context, places []*place) (lost []error, err error) {
 	var group errgroup.Group
 	group.SetLimit(readers)
+	memory := semaphore.NewWeighted(raster.MaxPixels) // of pixels: large pictures wait for each other
 	for _, p := range places {
 		draw.Draw(d.canvas, p.at, blank, image.Point{}, draw.Src)
 		if p.Store == nil {
 			continue
 		}
 		group.Go(func() error {
-			var img image.Image
-			if img, p.err = read(ctx, p.Picture); p.err == nil {
-				draw.Draw(d.canvas, p.at, paper, image.Point{}, draw.Src)
-				fit(d.canvas, p.at, img)
-			}
+			p.err = d.picture(ctx, p, memory)
 			return ctx.Err()
 		})
 	}
@@ -184,25 +182,32 @@ func (d *drawing) draw(ctx context.Context, places []*place) (lost []error, err 
 	return lost, nil
 }
 
-// read reads the PNG of a picture.
-func read(ctx context.Context, p Picture) (image.Image, error) {
+// picture reads the PNG file of a picture and draws it at its place.
+func (d *drawing) picture(ctx context.Context, p *place, memory *semaphore.Weighted) error {
 	key := item.Key(p.ID, p.File)
 	data, err := p.Store.Get(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
+		return fmt.Errorf("read %s: %w", key, err)
 	}
 	width, height, _, err := raster.Probe(data)
 	if err == nil && width > raster.MaxPixels/height {
 		err = fmt.Errorf("%dx%d pixels, the limit is %d pixels", width, height, raster.MaxPixels)
 	}
-	var img image.Image
-	if err == nil {
-		img, err = png.Decode(bytes.NewReader(data))
-	}
 	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", key, err)
+		return fmt.Errorf("decode %s: %w", key, err)
 	}
-	return img, nil
+	pixels := int64(width) * int64(height)
+	if err := memory.Acquire(ctx, pixels); err != nil {
+		return err
+	}
+	defer memory.Release(pixels)
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("decode %s: %w", key, err)
+	}
+	draw.Draw(d.canvas, p.at, paper, image.Point{}, draw.Src)
+	fit(d.canvas, p.at, img)
+	return nil
 }
 
 // write writes one line with its baseline at y, and cuts it to the width.

@@ -182,7 +182,8 @@ func TestPictureOfTooManyPixels(t *testing.T) {
 	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
 	store := reporttest.NewMemory()
 	store.Files[item.Key("x", item.FileRestored)] = data
-	if _, err := read(t.Context(), Picture{Store: store, ID: "x", File: item.FileRestored}); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
+	p := &place{Picture: Picture{Store: store, ID: "x", File: item.FileRestored}}
+	if err := new(drawing).picture(t.Context(), p, nil); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
 		t.Errorf("error %v, want the limit", err)
 	}
 }

@@ -2,15 +2,14 @@ package axis
 
 import "golang.org/x/sys/cpu"
 
-// afterFast is a block of [Band.After] whose rows are stride values apart. The sums have the same order.
-func (b *Band) afterFast(out []float32, stride int, columns [][lanes]float64) bool {
+// afterFast sets the rows of a block of [Band.After], and reports whether the processor can. The sums have the same order.
+func (b *Band) afterFast(rows [lanes][]float32, columns [][lanes]float64) bool {
 	if !cpu.X86.HasAVX2 || b.Rows == 0 {
 		return false
 	}
-	_ = out[(lanes-1)*stride+b.Rows-1] // fails for a short one, of which the call knows nothing
-	afterAVX2(&out[0], stride, &columns[0], &b.first[0], &b.weights[0], b.Rows)
+	afterAVX2(&rows[0][0], &rows[1][0], &rows[2][0], &rows[3][0], &columns[0], &b.first[0], &b.weights[0], b.Rows)
 	return true
 }
 
 //go:noescape
-func afterAVX2(out *float32, stride int, columns *[lanes]float64, first *int, weights *[]float32, n int)
+func afterAVX2(to0, to1, to2, to3 *float32, columns *[lanes]float64, first *int, weights *[]float32, n int)

@@ -1,17 +1,18 @@
 #include "textflag.h"
 
-// func afterAVX2(out *float32, stride int, columns *[4]float64, first *int, weights *[]float32, n int)
-TEXT ·afterAVX2(SB), NOSPLIT, $0-48
-	MOVQ out+0(FP), DI
-	MOVQ stride+8(FP), R8
-	MOVQ columns+16(FP), BX
-	MOVQ first+24(FP), R9
-	MOVQ weights+32(FP), R10
-	MOVQ n+40(FP), CX
-	SHLQ $2, R8
-	LEAQ (R8)(R8*2), R11
+// func afterAVX2(to0, to1, to2, to3 *float32, columns *[4]float64, first *int, weights *[]float32, n int)
+TEXT ·afterAVX2(SB), NOSPLIT, $0-64
+	MOVQ to0+0(FP), R8
+	MOVQ to1+8(FP), R11
+	MOVQ to2+16(FP), R12
+	MOVQ to3+24(FP), R13
+	MOVQ columns+32(FP), BX
+	MOVQ first+40(FP), R9
+	MOVQ weights+48(FP), R10
+	MOVQ n+56(FP), CX
+	XORQ DI, DI
 values:
-	MOVQ (R9), AX
+	MOVQ (R9)(DI*8), AX
 	SHLQ $5, AX
 	ADDQ BX, AX
 	MOVQ (R10), SI
@@ -27,14 +28,13 @@ taps:
 	DECQ DX
 	JNZ taps
 	VCVTPD2PSY Y0, X0
-	VMOVSS X0, (DI)
-	VEXTRACTPS $1, X0, (DI)(R8*1)
-	VEXTRACTPS $2, X0, (DI)(R8*2)
-	VEXTRACTPS $3, X0, (DI)(R11*1)
-	ADDQ $4, DI
-	ADDQ $8, R9
+	VMOVSS X0, (R8)(DI*4)
+	VEXTRACTPS $1, X0, (R11)(DI*4)
+	VEXTRACTPS $2, X0, (R12)(DI*4)
+	VEXTRACTPS $3, X0, (R13)(DI*4)
 	ADDQ $24, R10
-	DECQ CX
-	JNZ values
+	INCQ DI
+	CMPQ DI, CX
+	JLT values
 	VZEROUPPER
 	RET

@@ -2,4 +2,4 @@
 
 package axis
 
-func (*Band) afterFast([]float32, int, [][lanes]float64) bool { return false }
+func (*Band) afterFast([lanes][]float32, [][lanes]float64) bool { return false }

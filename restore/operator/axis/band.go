@@ -1,6 +1,7 @@
 package axis
 
 import (
+	"fmt"
 	"slices"
 
 	"ddiff/restore/onnx"
@@ -125,28 +126,31 @@ const lanes = 4
 
 // After sets out to the product of a matrix and the transposed band, accumulated in float64.
 func (b *Band) After(out []float32, m *Matrix) {
+	if m.Cols != b.Cols {
+		panic(fmt.Sprintf("axis: a matrix of %d columns times a band of %d", m.Cols, b.Cols))
+	}
 	columns := make([][lanes]float64, m.Cols)
 	for top := 0; top < m.Rows; top += lanes {
-		rows := min(lanes, m.Rows-top)
-		for i := range rows {
-			for k, v := range m.Data[(top+i)*m.Cols:][:m.Cols] {
+		var dst [lanes][]float32
+		for i := range dst {
+			at := min(top+i, m.Rows-1) // the last row again beyond it
+			for k, v := range m.Data[at*m.Cols:][:m.Cols] {
 				columns[k][i] = float64(v)
 			}
+			dst[i] = out[at*b.Rows:][:len(b.weights)]
 		}
-		dst := out[top*b.Rows:][:rows*b.Rows]
-		if rows == lanes && b.afterFast(dst, b.Rows, columns) {
+		if b.afterFast(dst, columns) {
 			continue
 		}
+		to0, to1, to2, to3 := dst[0], dst[1], dst[2], dst[3]
 		for j, weights := range b.weights {
-			var sums [lanes]float64
-			for k, w := range weights {
-				for i, v := range columns[b.first[j]+k] {
-					sums[i] += float64(w) * v
-				}
+			var p, q, r, s float64 // in registers, which an array is not
+			values := columns[b.first[j]:][:len(weights)]
+			for k, weight := range weights {
+				w, v := float64(weight), &values[k]
+				p, q, r, s = p+w*v[0], q+w*v[1], r+w*v[2], s+w*v[3]
 			}
-			for i := range rows {
-				dst[i*b.Rows+j] = float32(sums[i])
-			}
+			to0[j], to1[j], to2[j], to3[j] = float32(p), float32(q), float32(r), float32(s)
 		}
 	}
 }
