@@ -86,7 +86,6 @@ func describe(img *raster.Image, source *raster.Picture, o FileOptions) (pixels,
 		if p.alpha, err = raster.Scale(source.Alpha, img.Width, img.Height); err != nil {
 			return p, err
 		}
-		p.alpha = p.alpha.Clone() // overWhite limits it
 		p.Image = overWhite(img, p.alpha)
 	}
 	if o.Range != nil {

@@ -38,7 +38,7 @@ func Shape(policy string, w, h, size, multiple int) (w2, h2 int, err error) {
 	}
 }
 
-// Fit converts an image to the working size, and returns the image itself if it has this size. Scaling uses cubic convolution (a = -0.5), widened
+// Fit converts an image to the working size and returns a new image. Scaling uses cubic convolution (a = -0.5), widened
 // when shrinking to prevent aliasing, and clamped to [-1, 1]. A side that already has the right length is copied bit for
 // bit. size and multiple are in pixels; see [Shape] for the result's size and the errors.
 func Fit(img *Image, policy string, size, multiple int) (*Image, error) {

@@ -98,8 +98,12 @@ func TestFitExactCopies(t *testing.T) {
 	}
 	square := pattern(3, 16, 16)
 	got, err := Fit(square, Resize, 16, 16)
-	if err != nil || got != square {
-		t.Fatalf("resize to the same size returns %p, %v, want the image %p itself", got, err, square)
+	if err != nil || !slices.Equal(got.Pix, square.Pix) {
+		t.Fatalf("resize to the same size changed the pixels, %v", err)
+	}
+	got.Pix[0] = 9
+	if square.Pix[0] == 9 {
+		t.Error("the result shares memory with the input")
 	}
 }
 

@@ -95,11 +95,8 @@ func resampleAcross(img *Image, a axis) *Image {
 	return out
 }
 
-// resampleDown returns the image itself if all its rows remain.
+// resampleDown returns a new image.
 func resampleDown(img *Image, a axis) *Image {
-	if a.identical() && a.n == img.Height {
-		return img
-	}
 	w := img.Width
 	out := New(img.Channels, a.n, w)
 	if a.identical() {
@@ -127,7 +124,7 @@ func resampleDown(img *Image, a axis) *Image {
 	return out
 }
 
-// Scale returns an image of w by h pixels, with the filter of [Fit]; the image itself if it has this size. [ErrShape]: a size is not positive.
+// Scale returns an image of w by h pixels, with the filter of [Fit]. [ErrShape]: a size is not positive.
 func Scale(img *Image, w, h int) (*Image, error) {
 	if err := img.Validate(); err != nil {
 		return nil, fmt.Errorf("scale image: %w", err)
