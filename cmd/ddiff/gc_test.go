@@ -83,6 +83,8 @@ func TestGCUsage(t *testing.T) {
 		"--nats is missing":            {"delete", "night-12345678", "--yes"},
 		"has no index":                 {"delete", "night-12345678", "--yes", "--store", t.TempDir()},
 		"--archive-after: 0s is not p": {"coordinator", "--store", t.TempDir(), "--archive-after", "0s"},
+		"--ack-wait: 0s is not p":      {"coordinator", "--store", t.TempDir(), "--ack-wait", "0s"},
+		"--stall: -1s is not p":        {"coordinator", "--store", t.TempDir(), "--stall", "-1s"},
 		"--price: spot=-1 is outside":  {"coordinator", "--store", t.TempDir(), "--price", "spot=-1"},
 		"is no amount, or repeats one": {"coordinator", "--store", t.TempDir(), "--price", "1/h,2"},
 		"is no name of a pool":         {"coordinator", "--store", t.TempDir(), "--price", "A 100=2"},

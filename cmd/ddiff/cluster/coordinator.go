@@ -118,8 +118,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if o.store == "" {
 		return cli.Usage(errors.New("--store is missing; give --store s3://bucket/prefix, or a directory that all machines share"))
 	}
-	if o.archive <= 0 {
-		return cli.Usage(fmt.Errorf("--archive-after: %v is not positive", o.archive))
+	for flag, d := range map[string]time.Duration{"--archive-after": o.archive, "--ack-wait": o.ackWait, "--stall": o.stall} {
+		if d <= 0 {
+			return cli.Usage(fmt.Errorf("%s: %v is not positive", flag, d))
+		}
 	}
 	if o.campaigns < 1 {
 		return cli.Usage(fmt.Errorf("--max-campaigns: %d is below 1", o.campaigns))
