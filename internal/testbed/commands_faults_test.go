@@ -167,7 +167,7 @@ func TestClusterVersions(t *testing.T) {
 	if e.stdout != "" {
 		t.Errorf("a worker that never started reports %q", e.stdout)
 	}
-	wantMessage(t, e, "schema 2", "run the coordinator's version of ddiff")
+	wantMessage(t, e, "records up to version 1, the coordinator's have 2", "use one version of ddiff everywhere")
 }
 
 // TestClusterRights checks the permissions of docs/security: a worker cannot write campaigns, and a
