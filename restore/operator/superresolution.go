@@ -69,10 +69,10 @@ func suitableSize(side, factor int) int {
 // enlarge enlarges y by bicubic matrices for its rows and columns: U·y·Uᵀ.
 func enlarge(y []float32, rows, cols *axis.Band) []float32 {
 	n := rows.Cols * cols.Cols
-	size := rows.Rows * cols.Rows
-	out := make([]float32, len(y)/n*size)
-	for at := out; len(at) > 0; y, at = y[n:], at[size:] {
-		cols.After(at[:size], rows.Times(&axis.Matrix{Rows: rows.Cols, Cols: cols.Cols, Data: y[:n]}))
+	out := make([]float32, 0, len(y)/n*rows.Rows*cols.Rows)
+	for ; len(y) > 0; y = y[n:] {
+		m := &axis.Matrix{Rows: rows.Cols, Cols: cols.Cols, Data: y[:n]}
+		out = append(out, cols.After(rows.Times(m)).Data...)
 	}
 	return out
 }

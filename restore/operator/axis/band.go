@@ -1,7 +1,6 @@
 package axis
 
 import (
-	"fmt"
 	"slices"
 
 	"ddiff/restore/onnx"
@@ -121,15 +120,10 @@ func (b *Band) Times(m *Matrix) *Matrix {
 	return product(b.Rows, m, func(i int) (first int, weights []float32) { return b.first[i], b.weights[i] })
 }
 
-// lanes is the number of rows whose sums do not wait for each other.
-const lanes = 4
-
-// After sets out to the product of a matrix and the transposed band, accumulated in float64.
-func (b *Band) After(out []float32, m *Matrix) {
-	if m.Cols != b.Cols {
-		panic(fmt.Sprintf("axis: a matrix of %d columns times a band of %d", m.Cols, b.Cols))
-	}
-	columns := make([][lanes]float64, m.Cols)
+// After is the product of a matrix and the transposed band, accumulated in float64.
+func (b *Band) After(m *Matrix) *Matrix {
+	const lanes = 4 // rows whose sums do not wait for each other
+	out, columns := newMatrix(m.Rows, b.Rows), make([][lanes]float64, m.Cols)
 	for top := 0; top < m.Rows; top += lanes {
 		var dst [lanes][]float32
 		for i := range dst {
@@ -137,10 +131,7 @@ func (b *Band) After(out []float32, m *Matrix) {
 			for k, v := range m.Data[at*m.Cols:][:m.Cols] {
 				columns[k][i] = float64(v)
 			}
-			dst[i] = out[at*b.Rows:][:len(b.weights)]
-		}
-		if b.afterFast(dst, columns) {
-			continue
+			dst[i] = out.Data[at*b.Rows:][:len(b.weights)]
 		}
 		to0, to1, to2, to3 := dst[0], dst[1], dst[2], dst[3]
 		for j, weights := range b.weights {
@@ -153,6 +144,7 @@ func (b *Band) After(out []float32, m *Matrix) {
 			to0[j], to1[j], to2[j], to3[j] = float32(p), float32(q), float32(r), float32(s)
 		}
 	}
+	return out
 }
 
 // Forward builds L·x·Rᵀ.
