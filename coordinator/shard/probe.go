@@ -102,7 +102,7 @@ func (s *Sharder) read(ctx context.Context, path string) (data []byte, digest st
 }
 
 func (s *Sharder) imageSize(data []byte, p *manifest.Probe) error {
-	w, h, _, err := raster.Probe(data)
+	w, h, err := raster.Probe(data)
 	if err != nil {
 		return err
 	}

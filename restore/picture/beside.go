@@ -10,7 +10,7 @@ import (
 // Beside returns the PNG file of a restored picture with what its measurement's file says beside the pixels. Pixels, profile and texts of the PNG file stay as
 // they are. strip is that of [FileOptions].
 func Beside(restored []byte, source *raster.Picture, file []byte, strip bool) ([]byte, error) {
-	width, height, _, err := raster.Probe(restored)
+	width, height, err := raster.Probe(restored)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func needed(data []byte) int64 {
 	if IsNPY(data) {
 		return decodedByte * int64(len(data))
 	}
-	width, height, _, err := Probe(data)
+	width, height, err := Probe(data)
 	if err != nil || width > MaxPixels/height {
 		return 0
 	}

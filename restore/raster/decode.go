@@ -55,17 +55,16 @@ func Decode(data []byte) (*Image, error) {
 	return Orient(img, orientation(c, data)), nil
 }
 
-// Probe reads the header only. width and height are those of the image that [Decode] returns, after the EXIF
-// orientation; format is "png", "jpeg", "tiff", "webp", "bmp" or "gif". No limit applies, and the pixels may be damaged.
-func Probe(data []byte) (width, height int, format string, err error) {
+// Probe reads the header only: the size of the image that [Decode] returns, after the EXIF orientation. No limit applies, and the pixels may be damaged.
+func Probe(data []byte) (width, height int, err error) {
 	c, width, height, err := header(data)
 	if err != nil {
-		return 0, 0, "", fmt.Errorf("read image header: %w", err)
+		return 0, 0, fmt.Errorf("read image header: %w", err)
 	}
 	if Transposed(orientation(c, data)) {
 		width, height = height, width
 	}
-	return width, height, c.name, nil
+	return width, height, nil
 }
 
 // Samples tells by the header of a file how its image is written as PNG without loss: with 16 bits per sample if it has more than 8, else with 8. grey: the file itself

@@ -137,9 +137,9 @@ func TestDecodePixels(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			width, height := tt.source.Bounds().Dx(), tt.source.Bounds().Dy()
-			w, h, format, err := Probe(tt.data)
-			if err != nil || w != width || h != height || format != tt.format {
-				t.Fatalf("Probe = %d, %d, %q, %v; want %d, %d, %q", w, h, format, err, width, height, tt.format)
+			w, h, err := Probe(tt.data)
+			if err != nil || w != width || h != height || FormatOf(tt.data) != tt.format {
+				t.Fatalf("Probe = %d, %d, %q, %v; want %d, %d, %q", w, h, FormatOf(tt.data), err, width, height, tt.format)
 			}
 			img, err := Decode(tt.data)
 			must(t, err)
@@ -278,7 +278,7 @@ func TestDecodeNotAnImage(t *testing.T) {
 		if _, err := Decode(tt.data); !errors.Is(err, tt.want) {
 			t.Errorf("%s: Decode error %v, want %v", name, err, tt.want)
 		}
-		if _, _, _, err := Probe(tt.data); !errors.Is(err, tt.want) {
+		if _, _, err := Probe(tt.data); !errors.Is(err, tt.want) {
 			t.Errorf("%s: Probe error %v, want %v", name, err, tt.want)
 		}
 	}
@@ -309,7 +309,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(readFile(f, "rgb_16x16_lossy.webp"))
 	f.Add(pngHeader(30000, 30000))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if w, h, _, err := Probe(data); err == nil && w > 1<<16/h {
+		if w, h, err := Probe(data); err == nil && w > 1<<16/h {
 			return // decoding an image of this size is slow
 		}
 		img, err := Decode(data)
@@ -327,7 +327,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("value %d is %v", i, v)
 			}
 		}
-		if w, h, _, err := Probe(data); err != nil || w != img.Width || h != img.Height {
+		if w, h, err := Probe(data); err != nil || w != img.Width || h != img.Height {
 			t.Fatalf("Probe returns %dx%d, %v; decoded %dx%d", w, h, err, img.Width, img.Height)
 		}
 	})

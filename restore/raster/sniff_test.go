@@ -25,7 +25,7 @@ func TestSniff(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]error{"": ErrTruncated, "\x89P": ErrTruncated, "GIF8": ErrTruncated, "\x00": ErrFormat} {
-		_, _, _, probe := Probe([]byte(text))
+		_, _, probe := Probe([]byte(text))
 		if err := Sniff([]byte(text), int64(len(text))); !errors.Is(err, want) || err.Error() != probe.Error() {
 			t.Errorf("%q: %v, want %v", text, err, probe)
 		}

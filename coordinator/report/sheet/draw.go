@@ -189,7 +189,7 @@ func (d *drawing) picture(ctx context.Context, p *place, memory *semaphore.Weigh
 	if err != nil {
 		return fmt.Errorf("read %s: %w", key, err)
 	}
-	width, height, _, err := raster.Probe(data)
+	width, height, err := raster.Probe(data)
 	if err == nil && width > raster.MaxPixels/height {
 		err = fmt.Errorf("%dx%d pixels, the limit is %d pixels", width, height, raster.MaxPixels)
 	}

@@ -260,12 +260,12 @@ func (n *Node) alone() error {
 	return nil
 }
 
-// axesOf returns the axes of n from input k or from the attribute, in [0, rank) and in order. ok is false if they depend
+// axesOf returns the axes of n from its second input or from the attribute, in [0, rank) and in order. ok is false if they depend
 // on data; without any, axes is nil.
-func (f *Facts) axesOf(n *Node, k, rank int) (axes []int, ok bool) {
+func (f *Facts) axesOf(n *Node, rank int) (axes []int, ok bool) {
 	given := n.Integers("axes")
-	if n.Has(k) {
-		if given, ok = f.IntegersOf(n.Inputs[k]); !ok {
+	if n.Has(1) {
+		if given, ok = f.IntegersOf(n.Inputs[1]); !ok {
 			return nil, false
 		}
 	}

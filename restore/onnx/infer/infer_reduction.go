@@ -73,7 +73,7 @@ func einsumShape(_ *Facts, n *Node) error {
 // ReducedAxes returns the axes of a reduction in order. Without a list it covers all, or none with noop_with_empty_axes.
 func (f *Facts) ReducedAxes(n *Node) ([]int, bool) {
 	rank := n.Inputs[0].Rank()
-	axes, ok := f.axesOf(n, 1, rank)
+	axes, ok := f.axesOf(n, rank)
 	if ok && len(axes) == 0 && n.Integer("noop_with_empty_axes", 0) == 0 {
 		for i := range rank {
 			axes = append(axes, i)

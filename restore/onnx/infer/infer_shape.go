@@ -71,7 +71,7 @@ func Permutation(n *Node) []int {
 
 func squeezeShape(f *Facts, n *Node) error {
 	in := n.Inputs[0]
-	axes, ok := f.axesOf(n, 1, in.Rank())
+	axes, ok := f.axesOf(n, in.Rank())
 	if !ok {
 		return unknown("a list of axes")
 	}
@@ -90,11 +90,11 @@ func squeezeShape(f *Facts, n *Node) error {
 
 func unsqueezeShape(f *Facts, n *Node) error {
 	in := n.Inputs[0]
-	given, ok := f.axesOf(n, 1, 0)
+	given, ok := f.axesOf(n, 0)
 	if !ok {
 		return unknown("a list of axes")
 	}
-	axes, _ := f.axesOf(n, 1, in.Rank()+len(given))
+	axes, _ := f.axesOf(n, in.Rank()+len(given))
 	dims := slices.Clone(in.Dims)
 	for _, a := range axes {
 		dims = slices.Insert(dims, a, 1)

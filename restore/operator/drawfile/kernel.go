@@ -10,7 +10,7 @@ import (
 )
 
 // readKernel reads a kernel from a picture, with the mean of its colours.
-func (f *File) readKernel(p *raster.Picture) error {
+func (f *File) readKernel(p *raster.Picture) {
 	n := p.Image.Height * p.Image.Width
 	d := f.Draw
 	d.Data = make([]float32, n)
@@ -39,7 +39,6 @@ func (f *File) readKernel(p *raster.Picture) error {
 			d.Data[i] = float32(float64(d.Data[i]) / sum)
 		}
 	}
-	return nil
 }
 
 // readLayer reads a kernel on a transparent layer: its light is the opacity, times the brightness unless it is black.

@@ -54,7 +54,7 @@ func Read(name string, data []byte) (*File, error) {
 	if name == Mask {
 		err = f.readMask(p, raster.IsLossy(data))
 	} else {
-		err = f.readKernel(p)
+		f.readKernel(p)
 	}
 	return f, err
 }

@@ -319,7 +319,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(array(f, []int{2, 2}, 1, 0, 0, 1))
 	f.Add(zipped(f, map[string][]byte{"mask.npy": array(f, []int{2, 2}, 1, 0, 0, 1)}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if w, h, _, err := raster.Probe(data); err == nil && w > 1<<16/h {
+		if w, h, err := raster.Probe(data); err == nil && w > 1<<16/h {
 			return
 		}
 		for _, name := range []string{drawfile.Mask, drawfile.Kernel} {
