@@ -73,18 +73,24 @@ func plainChunks(file []byte) (header []byte, body *bytes.Reader) {
 
 // unfilter restores the samples of a row from their differences. Both rows begin with a pixel of zeros.
 func unfilter(filter byte, row, above []byte) {
-	above = above[:len(row)]
-	for i := rgb; i < len(row); i++ {
-		left, up, corner := row[i-rgb], above[i], above[i-rgb]
-		switch filter {
-		case 1:
-			row[i] += left
-		case 2:
-			row[i] += up
-		case 3:
-			row[i] += byte((int(left) + int(up)) / 2)
-		case paeth:
-			row[i] += nearest(left, up, corner)
+	here, left := row[rgb:], row
+	up, corner := above[rgb:][:len(here)], above[:len(here)]
+	switch filter {
+	case 1:
+		for i := range here {
+			here[i] += left[i]
+		}
+	case 2:
+		for i := range here {
+			here[i] += up[i]
+		}
+	case 3:
+		for i := range here {
+			here[i] += byte((int(left[i]) + int(up[i])) / 2)
+		}
+	case paeth:
+		for i := range here {
+			here[i] += nearest(left[i], up[i], corner[i])
 		}
 	}
 }
