@@ -160,6 +160,25 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// TestUmask: what a user's umask denies, no file or folder that a command writes permits.
+func TestUmask(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a, out, report, export := filepath.Join(dir, "a.png"), filepath.Join(dir, "out"), filepath.Join(dir, "report.csv"), filepath.Join(dir, "export")
+	write(t, a, grey(16))
+	for _, args := range [][]string{quick(a, "--results", out), {"report", out, "--format", "csv", "--out", report}, {"export", out, "--out", export}} {
+		cmd := command(t, args...)
+		cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `umask 077; exec "$0" "$@"`, cmd.Path}, args...)
+		wantCode(t, end(t, cmd), 0)
+	}
+	for _, path := range []string{filepath.Join(dir, "a.restored.png"), out, report, export} {
+		info, err := os.Stat(path)
+		if must(t, err); info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+	}
+}
+
 // TestTwoProcesses runs a second process on the output of a running one.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()

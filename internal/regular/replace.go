@@ -1,6 +1,7 @@
 package regular
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,14 +19,14 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Create writes a file with these permissions atomically and durably: it writes and syncs a temporary file in the same directory and
+// Create writes a file with these permissions, less the umask, atomically and durably: it writes and syncs a temporary file in the same directory and
 // renames it. An error of write leaves the file as it was.
 func Create(path string, mode fs.FileMode, write func(w io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(f.Chmod(mode), write(f)); err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

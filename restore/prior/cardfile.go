@@ -51,6 +51,9 @@ func SetCard(path, target string, entries map[string]string) error {
 	if err == nil {
 		err = regular.Replace(target, data, info.Mode().Perm())
 	}
+	if err == nil { // also what the umask denies new files
+		err = os.Chmod(target, info.Mode().Perm())
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", target, err)
 	}

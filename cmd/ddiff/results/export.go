@@ -2,6 +2,7 @@ package results
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -90,13 +91,11 @@ func newTree(dir string) (*tree, error) {
 		return nil, cli.Usage(fmt.Errorf("export: %w", err))
 	}
 	dir = filepath.Clean(dir)
-	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
+	temp := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"-"+rand.Text())
+	err = os.Mkdir(temp, 0o755)
 	var root *os.Root
 	if err == nil {
 		root, err = os.OpenRoot(temp)
-	}
-	if err == nil {
-		err = root.Chmod(".", 0o755)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", cli.ErrReportFile, dir, err)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -476,12 +477,13 @@ func writeNew(path string, data []byte, force bool) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".ddiff-*.tmp")
+	// Unlike os.CreateTemp, with the permissions of every new file.
+	temp, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".ddiff-"+rand.Text()+".tmp"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
 	}
 	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
+	err = errors.Join(err, temp.Close())
 	if err == nil && force {
 		err = os.Rename(temp.Name(), path)
 	} else if err == nil {
