@@ -92,28 +92,31 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 	if o.quality < 1 || o.quality > 100 {
 		return fmt.Errorf("--quality: %d is not from 1 to 100", o.quality)
 	}
+	var format restorer.Format
 	if o.format != "" {
-		f, err := restorer.ParseFormat(strings.ToLower(o.format))
-		if err != nil {
+		var err error
+		if format, err = restorer.ParseFormat(strings.ToLower(o.format)); err != nil {
 			return fmt.Errorf("--format: %w", err)
 		}
 		for _, in := range inputs {
-			if own, ok := restorer.FormatOf(in.ext); !ok || own != f {
-				in.ext = f.Extension()
+			if own, ok := restorer.FormatOf(in.ext); !ok || own != format {
+				in.ext = format.Extension()
 			}
 		}
 	}
 	info, err := os.Stat(o.into)
 	ext := strings.ToLower(filepath.Ext(o.into))
-	_, written := restorer.FormatOf(o.into)
-	if o.into == "" || err == nil && info.IsDir() || !written && !manifest.IsImage(o.into) && ext != ".heic" && ext != ".avif" {
+	written, ok := restorer.FormatOf(o.into)
+	if o.into == "" || err == nil && info.IsDir() || !ok && !manifest.IsImage(o.into) && ext != ".heic" && ext != ".avif" {
 		return nil
 	}
 	switch {
-	case !written:
+	case !ok:
 		return fmt.Errorf("--out %s: %s is not written; the formats are png, jpeg, tiff and webp", o.into, strings.TrimPrefix(ext, "."))
 	case len(inputs) > 1:
 		return fmt.Errorf("--out %s is a file, and there are %d pictures; give a folder", o.into, len(inputs))
+	case o.format != "" && format != written:
+		return fmt.Errorf("--out %s is a %s file, and --format is %s; leave --format out, or name another file", o.into, written, format)
 	}
 	path, err := filepath.Abs(o.into)
 	if err != nil {
