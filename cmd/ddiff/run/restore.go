@@ -240,8 +240,12 @@ func (o *restoreOptions) complete(spec *manifest.Spec, auto bool) error {
 			"(shorter side in pixels), or the blur itself with --kernel FILE; --sigma is the noise"))
 	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
-	if d := o.Catalogue.Operators.Known(spec.Tasks[0].Name); d.Input != "" && given[d.Input] == "" && d.Given == nil {
+	d := o.Catalogue.Operators.Known(spec.Tasks[0].Name)
+	if d.Input != "" && given[d.Input] == "" && d.Given == nil {
 		return cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, d.Input, d.Input))
+	}
+	if o.keepObserved && (d.Input != drawfile.Mask || spec.Dataset.Mask == "") {
+		return cli.Usage(fmt.Errorf("restore: --keep-observed is for inpainting with --mask FILE, task %s observes no pixels as they are; leave it out", spec.Tasks[0].Name))
 	}
 	return nil
 }

@@ -246,6 +246,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 		return nil, err
 	}
 	spec.Dataset.Mask, spec.Dataset.Kernel = mask.Path, kernel.Path
+	o.keepObserved = r.KeepObserved != nil && *r.KeepObserved
 	if err := o.complete(spec, method == autoMethod && r.Preset == "" && len(r.Solver) == 0); err != nil {
 		return nil, err
 	}
