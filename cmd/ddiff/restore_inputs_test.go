@@ -68,6 +68,21 @@ func TestRestoreOtherSettings(t *testing.T) {
 	wantLine(t, e, "done=0 failed=0 dead=0 skipped=2")
 }
 
+// TestRestoreOneFormat: pictures of one name whose restored pictures have one format have names with their extensions.
+func TestRestoreOneFormat(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--format", "tiff"}, {"--preview", "32"}} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "a.png"), grey(32))
+		write(t, filepath.Join(dir, "a.jpg"), asJPEG(t, grey(32), 95))
+		e := ddiff(t, quick(append(args, dir)...)...)
+		wantCode(t, e, 0)
+		for _, name := range []string{"a.png.", "a.jpg."} {
+			wantLine(t, e, filepath.Join(dir, name))
+		}
+	}
+}
+
 // TestRestoreNamesRefusedFiles: a file in a format that is not read has a line of its own, and counts as failed.
 func TestRestoreNamesRefusedFiles(t *testing.T) {
 	t.Parallel()

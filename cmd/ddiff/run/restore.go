@@ -100,6 +100,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
+	distinguish(inputs)
 	if err := o.look(flags, inputs, stderr); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}

@@ -56,7 +56,7 @@ type picture struct {
 // no measurement has its error in refused.
 func findPictures(args []string, recursive bool) (inputs []*picture, refused map[string]error, skipped int, folders []string, err error) {
 	refused = map[string]error{}
-	seen, bases := map[string]bool{}, map[string]int{}
+	seen := map[string]bool{}
 	add := func(name, sub string) error {
 		path, err := filepath.Abs(name)
 		if err != nil || seen[path] {
@@ -116,16 +116,20 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 		}
 		return nil, nil, 0, nil, errors.New("no picture found; give PNG, JPEG, TIFF, WebP, BMP, GIF or .npy files, or folders of them" + remedy)
 	}
-	// Pictures of one name and different extensions keep their extensions.
+	return inputs, refused, skipped, folders, nil
+}
+
+// distinguish gives pictures of one name and different extensions, whose restored pictures have one extension, names with their own.
+func distinguish(inputs []*picture) {
+	targets := map[string]int{}
 	for _, in := range inputs {
-		bases[cli.Fold(in.target("", ""))]++
+		targets[cli.Fold(in.target("", ""))]++
 	}
 	for _, in := range inputs {
-		if bases[cli.Fold(in.target("", ""))] > 1 {
+		if targets[cli.Fold(in.target("", ""))] > 1 {
 			in.base = filepath.Base(in.path)
 		}
 	}
-	return inputs, refused, skipped, folders, nil
 }
 
 // errNoMeasurement is the error of an argument in a format that is not read.

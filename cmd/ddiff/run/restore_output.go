@@ -104,6 +104,11 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 			}
 		}
 	}
+	if o.preview > 0 {
+		for _, in := range inputs {
+			in.ext = restorer.PNG.Extension()
+		}
+	}
 	info, err := os.Stat(o.into)
 	ext := strings.ToLower(filepath.Ext(o.into))
 	written, ok := restorer.FormatOf(o.into)
