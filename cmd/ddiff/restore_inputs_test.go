@@ -83,6 +83,30 @@ func TestRestoreOneFormat(t *testing.T) {
 	}
 }
 
+// TestRestoreImpossibleFiles: a place where no restored picture can be is named before anything is computed, and not taken for an existing file.
+func TestRestoreImpossibleFiles(t *testing.T) {
+	t.Parallel()
+	dir, closed := open(t), open(t)
+	a, notes, long := filepath.Join(dir, "a.png"), filepath.Join(dir, "notes.txt"), filepath.Join(dir, strings.Repeat("x", 250)+".png")
+	write(t, a, grey(16))
+	write(t, notes, nil)
+	write(t, long, grey(16))
+	must(t, os.Chmod(closed, 0o700))
+	wantError := func(e ended, code int, parts ...string) {
+		t.Helper()
+		wantCode(t, e, code)
+		wantMessage(t, e, parts...)
+		if strings.Contains(e.stderr, " step ") || strings.Contains(e.stderr, "exists") {
+			t.Errorf("%v", e)
+		}
+	}
+	wantError(ddiff(t, quick(a, "--out", notes)...), 6, "--out", notes, "not a directory")
+	wantError(commandAsNobody(t, quick(a, "--out", filepath.Join(closed, "new"))...), 6, "--out", closed, "permission denied")
+	for _, args := range [][]string{{}, {"--force"}, {"--out", filepath.Join(dir, "new")}} {
+		wantError(ddiff(t, quick(append(args, long)...)...), 3, "failed: ", "would have 263 bytes, at most 255 are possible; rename the picture, or give --out FILE")
+	}
+}
+
 // TestRestoreNamesRefusedFiles: a file in a format that is not read has a line of its own, and counts as failed.
 func TestRestoreNamesRefusedFiles(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,9 @@ import (
 // chosenRun tells the second file of the best of several runs.
 const chosenRun = "chosen"
 
+// longestName is the length of a file's name in bytes that file systems of Linux permit.
+const longestName = 255
+
 // restoredSuffix ends the name of a restored picture, before its extension.
 const restoredSuffix = ".restored"
 
@@ -191,14 +194,17 @@ func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 		if _, known := writable[folder]; !known && w.into == "" {
 			writable[folder] = checkWritable(folder)
 		}
-		if !w.force && w.single() && w.preview == 0 {
-			if in.restored, err = passportOf(target); !errors.Is(err, fs.ErrNotExist) {
-				existing = append(existing, in)
-				continue
-			}
+		if _, err := os.Lstat(target); err == nil && !w.force && w.single() && w.preview == 0 {
+			in.restored, _ = passportOf(target)
+			existing = append(existing, in)
+			continue
 		}
 		if err := writable[folder]; err != nil {
 			w.fail(in.name, err)
+			continue
+		}
+		if n := len(filepath.Base(target)); n > longestName {
+			w.fail(in.name, fmt.Errorf("the name of its restored picture would have %d bytes, at most %d are possible; rename the picture, or give --out FILE", n, longestName))
 			continue
 		}
 		todo = append(todo, in)
