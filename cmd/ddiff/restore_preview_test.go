@@ -47,3 +47,19 @@ func TestPreviewOfJPEG(t *testing.T) {
 		}
 	}
 }
+
+// TestPreviewBesideBadFiles: a file without a preview fails, and leaves the others theirs.
+func TestPreviewBesideBadFiles(t *testing.T) {
+	t.Parallel()
+	for _, sigma := range []string{"0.05", "auto"} {
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a.png"), filepath.Join(dir, "b.png")
+		write(t, a, read(t, photograph("coffee"))[:2000])
+		copyFile(t, photograph("coffee"), b)
+		e := ddiff(t, "restore", a, b, "--task", "denoise", "--steps", "2", "--threads", "1", "--preview", "32", "--sigma", sigma)
+		wantCode(t, e, 3)
+		wantMessage(t, e, "failed: "+a+": preview: ", "damaged data")
+		wantLine(t, e, "b.preview.restored.png")
+		wantLine(t, e, "done=1 failed=1")
+	}
+}

@@ -138,11 +138,12 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	}
 	inputs = w.estimateBlurs(inputs)
 	if o.preview > 0 {
-		dir, err := w.cropPreviews(inputs)
-		defer os.RemoveAll(dir) //nolint:errcheck // in the folder for temporary files
+		dir, err := os.MkdirTemp("", "ddiff-preview-*")
 		if err != nil {
-			return err
+			return fmt.Errorf("--preview: %w", err)
 		}
+		defer os.RemoveAll(dir) //nolint:errcheck // in the folder for temporary files
+		inputs = w.cropPreviews(dir, inputs)
 	}
 	todo, err := w.choose(inputs)
 	if err != nil {

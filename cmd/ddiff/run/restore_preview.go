@@ -41,28 +41,34 @@ func (o *restoreOptions) checkPreview(spec *manifest.Spec) error {
 	return nil
 }
 
-// cropPreviews replaces inputs by their middle parts, PNG files in a temporary folder, which the caller removes. Estimates are those of the whole pictures.
-func (w *pictureWriter) cropPreviews(inputs []*picture) (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "ddiff-preview-*"); err != nil {
-		return "", fmt.Errorf("--preview: %w", err)
-	}
+// cropPreviews replaces inputs by their middle parts, PNG files in a folder, and returns those that have one. Estimates are those of the whole pictures.
+func (w *pictureWriter) cropPreviews(dir string, inputs []*picture) (cropped []*picture) {
 	for i, in := range inputs {
-		if p := w.pictures(in)[0]; *p.Task.Sigma == item.SigmaAuto {
-			whole, err := w.session.Item(p)
-			if err != nil {
-				return dir, fmt.Errorf("--preview %s: %w", in.name, err)
-			}
-			in.sigma = &whole.Sigma
+		if err := w.crop(in, filepath.Join(dir, strconv.Itoa(i)+".png")); err != nil {
+			w.fail(in.name, fmt.Errorf("preview: %w", err))
+			continue
 		}
-		target := in.target(w.into, previewTail)
-		path := filepath.Join(dir, strconv.Itoa(i)+".png")
-		scale, err := cropPreview(in.path, path, w.preview)
-		if err != nil {
-			return dir, fmt.Errorf("--preview %s: %w", in.name, err)
-		}
-		in.whole, in.path, in.file, in.scale = in.path, path, target[:len(target)-len(filepath.Ext(target))]+".png", scale
+		cropped = append(cropped, in)
 	}
-	return dir, nil
+	return cropped
+}
+
+// crop replaces an input by its middle part, a PNG file with this path.
+func (w *pictureWriter) crop(in *picture, path string) error {
+	if p := w.pictures(in)[0]; *p.Task.Sigma == item.SigmaAuto {
+		whole, err := w.session.Item(p)
+		if err != nil {
+			return err
+		}
+		in.sigma = &whole.Sigma
+	}
+	target := in.target(w.into, previewTail)
+	scale, err := cropPreview(in.path, path, w.preview)
+	if err != nil {
+		return err
+	}
+	in.whole, in.path, in.file, in.scale = in.path, path, target[:len(target)-len(filepath.Ext(target))]+".png", scale
+	return nil
 }
 
 // cropPreview writes the middle of a picture, and returns the shorter side of the picture in parts of that of the crop.
