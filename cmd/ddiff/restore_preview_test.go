@@ -63,3 +63,21 @@ func TestPreviewBesideBadFiles(t *testing.T) {
 		wantLine(t, e, "done=1 failed=1")
 	}
 }
+
+// TestPreviewNames: the previews of several settings have names that state the settings of the whole picture, and are no inputs of the same command.
+func TestPreviewNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	copyFile(t, photograph("coffee"), filepath.Join(dir, "a.png"))
+	for range 2 {
+		e := ddiff(t, "restore", dir, "--task", "gaussian_deblur", "--set", "std=2,3.3", "--steps", "2", "--threads", "1", "--preview", "48")
+		wantCode(t, e, 0)
+		wantLine(t, e, filepath.Join(dir, "a.preview.std=2.restored.png"))
+		wantLine(t, e, filepath.Join(dir, "a.preview.std=3.3.restored.png"))
+		wantLine(t, e, "done=2 failed=0 dead=0 skipped=0")
+		wantMessage(t, e, "of the preview is std 3.3 of the whole picture")
+	}
+	e := ddiff(t, "restore", filepath.Join(dir, "a.png"), filepath.Join(dir, "a.preview.std=2.restored.png"), "--task", "denoise", "--steps", "2", "--threads", "1", "--preview", "48")
+	wantCode(t, e, 0)
+	wantLine(t, e, "done=1 failed=0 dead=0 skipped=1")
+}

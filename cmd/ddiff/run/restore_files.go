@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -138,6 +139,9 @@ func distinguish(inputs []*picture) {
 // errNoMeasurement is the error of an argument in a format that is not read.
 var errNoMeasurement = errors.New("neither a picture nor a .npy file; give PNG, JPEG, TIFF, WebP, BMP, GIF or .npy files")
 
+// source returns the path of the picture, also of a preview.
+func (p *picture) source() string { return cmp.Or(p.whole, p.path) }
+
 // target returns the path of a restored picture in a folder, or beside the input. tail tells it from others of the input.
 func (p *picture) target(folder, tail string) string {
 	if tail != "" {
@@ -148,7 +152,7 @@ func (p *picture) target(folder, tail string) string {
 		return strings.TrimSuffix(p.file, ext) + tail + ext
 	}
 	if folder == "" {
-		return filepath.Join(filepath.Dir(p.path), p.base+tail+restoredSuffix+p.ext)
+		return filepath.Join(filepath.Dir(p.source()), p.base+tail+restoredSuffix+p.ext)
 	}
 	return filepath.Join(folder, p.sub, p.base+tail+restoredSuffix+p.ext)
 }
@@ -230,11 +234,11 @@ func (w *pictureWriter) dropRestored(inputs []*picture) []*picture {
 		byStem[stem] = in
 	}
 	return slices.DeleteFunc(inputs, func(of *picture) bool {
-		stem, found := restoredName(of.path)
+		stem, found := restoredName(of.source())
 		spread := slices.Contains(spreadNames, strings.TrimPrefix(filepath.Ext(stem), "."))
 		for ; found; stem = strings.TrimSuffix(stem, filepath.Ext(stem)) {
 			if in := byStem[stem]; in != nil && in != of {
-				if old, _ := passportOf(of.path); spread || old != nil {
+				if old, _ := passportOf(of.source()); spread || old != nil {
 					w.skipped++
 					return true
 				}
@@ -336,7 +340,9 @@ func (w *pictureWriter) writeInput(name string) error {
 	delete(w.waiting, name)
 	cells := make([]sweep.Cell, len(results))
 	for i := range results {
-		c, err := sweep.CellOf(&results[i].Item)
+		it := results[i].Item
+		it.Params = w.inputs[name].unscaled(it.Params)
+		c, err := sweep.CellOf(&it)
 		if err != nil {
 			return err
 		}
@@ -419,6 +425,9 @@ func (w *pictureWriter) write(res restored, tail string) {
 	}
 	if it.Tile > w.tile {
 		w.show.Say(fmt.Sprintf("%s: restored in tiles of %d pixels, because the whole picture needs more memory than is free or the prior takes no images of its size; --tile off refuses it", in.name, it.Tile))
+	}
+	if std := it.Params[blurWidth]; in.scale > 1 && std != 0 {
+		w.show.Say(fmt.Sprintf("%s: std %.3g of the preview is std %.3g of the whole picture", in.name, std, in.unscaled(it.Params)[blurWidth]))
 	}
 	if it.SigmaEstimated {
 		w.show.Say(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma))

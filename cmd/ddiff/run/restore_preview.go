@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -62,12 +64,14 @@ func (w *pictureWriter) crop(in *picture, path string) error {
 		}
 		in.sigma = &whole.Sigma
 	}
-	target := in.target(w.into, previewTail)
 	scale, err := cropPreview(in.path, path, w.preview)
 	if err != nil {
 		return err
 	}
-	in.whole, in.path, in.file, in.scale = in.path, path, target[:len(target)-len(filepath.Ext(target))]+".png", scale
+	in.whole, in.path, in.scale, in.base = in.path, path, scale, in.base+"."+previewTail
+	if in.file != "" {
+		in.file = strings.TrimSuffix(in.file, filepath.Ext(in.file)) + "." + previewTail + ".png"
+	}
 	return nil
 }
 
@@ -108,5 +112,16 @@ func (p *picture) scaled(params map[string]float64) map[string]float64 {
 	}
 	out := maps.Clone(params)
 	out[blurWidth] *= p.scale
+	return out
+}
+
+// unscaled returns the parameters of a task for the picture of a preview with these.
+func (p *picture) unscaled(params map[string]float64) map[string]float64 {
+	if p.scale == 0 || params[blurWidth] == 0 {
+		return params
+	}
+	const digits = 1e6 // without the rounding of scaled
+	out := maps.Clone(params)
+	out[blurWidth] = math.Round(out[blurWidth]/p.scale*digits) / digits
 	return out
 }
