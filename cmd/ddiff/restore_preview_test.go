@@ -3,8 +3,10 @@ package main_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,4 +82,27 @@ func TestPreviewNames(t *testing.T) {
 	e := ddiff(t, "restore", filepath.Join(dir, "a.png"), filepath.Join(dir, "a.preview.std=2.restored.png"), "--task", "denoise", "--steps", "2", "--threads", "1", "--preview", "48")
 	wantCode(t, e, 0)
 	wantLine(t, e, "done=1 failed=0 dead=0 skipped=1")
+}
+
+// TestPreviewReplacesPreviews: a preview replaces an earlier one, and no other file.
+func TestPreviewReplacesPreviews(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a, target := filepath.Join(dir, "a.png"), filepath.Join(dir, "a.preview.restored.png")
+	copyFile(t, photograph("coffee"), a)
+	preview := []string{"restore", a, "--task", "denoise", "--steps", "2", "--threads", "1", "--preview"}
+	copyFile(t, a, target)
+	e := ddiff(t, append(preview, "32")...)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: ", target+" exists; give --force to replace it")
+	if string(read(t, target)) != string(read(t, a)) {
+		t.Error("a file of another origin was replaced")
+	}
+	must(t, os.Remove(target))
+	for _, side := range []int{32, 48} {
+		wantCode(t, ddiff(t, append(preview, strconv.Itoa(side))...), 0)
+		if img := picture(t, target); img.Width != side {
+			t.Errorf("the preview has %d pixels, want %d", img.Width, side)
+		}
+	}
 }

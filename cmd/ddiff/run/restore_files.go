@@ -385,15 +385,17 @@ func (w *pictureWriter) writeInput(name string) error {
 func (w *pictureWriter) write(res restored, tail string) {
 	in := w.inputs[res.Item.Name]
 	target := in.target(w.into, tail)
+	var file []byte
 	err := w.checkNoInput(in, target) // the names of several restorations are known only now
 	if err == nil {
-		var file []byte
 		if file, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
-			err = writeNew(target, file, w.force || w.preview > 0)
+			err = writeNew(target, file, w.force)
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
-		if old, _ := passportOf(target); old != nil && old.Item.ID == res.Item.ID {
+		if old, _ := passportOf(target); old != nil && w.preview > 0 { // of an earlier preview
+			err = writeNew(target, file, true)
+		} else if old != nil && old.Item.ID == res.Item.ID {
 			err = nil
 		}
 	}
