@@ -107,6 +107,30 @@ func TestRestoreImpossibleFiles(t *testing.T) {
 	}
 }
 
+// TestRestoreLooksBesideBadFiles: without a task, a file that cannot be read fails alone, and is named for what it is where it is alone.
+func TestRestoreLooksBesideBadFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	squeezed, cut, text, y := filepath.Join(dir, "a.jpg"), filepath.Join(dir, "b.png"), filepath.Join(dir, "c.jpg"), filepath.Join(dir, "y.npy")
+	write(t, squeezed, asJPEG(t, read(t, photograph("coffee")), 20))
+	write(t, cut, read(t, photograph("coffee"))[:2000])
+	write(t, text, []byte("text"))
+	write(t, y, array(t, -1, 1, 3, 16, 16))
+	e := ddiff(t, "restore", squeezed, cut, text, "--steps", "2", "--threads", "1")
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: "+cut, "damaged data")
+	wantMessage(t, e, "failed: "+text, "not a PNG")
+	wantLine(t, e, "done=1 failed=2")
+	for _, bad := range []string{cut, text} {
+		e := ddiff(t, "restore", bad, "--json")
+		wantCode(t, e, 2)
+		wantMessage(t, e, "ddiff: restore: "+bad+": ", "damaged data")
+	}
+	e = ddiff(t, "restore", squeezed, y)
+	wantCode(t, e, 2)
+	wantMessage(t, e, y+" is an array, whose degradation is not looked for: give one --task NAME")
+}
+
 // TestRestoreNamesRefusedFiles: a file in a format that is not read has a line of its own, and counts as failed.
 func TestRestoreNamesRefusedFiles(t *testing.T) {
 	t.Parallel()

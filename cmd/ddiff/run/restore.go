@@ -101,7 +101,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	distinguish(inputs)
-	if err := o.look(flags, inputs, stderr); err != nil {
+	if inputs, err = o.look(flags, inputs, refused, stderr); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	if err := o.takeBlur(); err != nil {

@@ -32,19 +32,25 @@ const (
 var errNoTask = errors.New("give one --task NAME, or one --operator FILE: the degradation of the pictures; see: ddiff tasks")
 
 // look chooses the task of pictures for which a person stated nothing, and says why: denoising where there is noise, else the compression of JPEG. Both leave a picture that
-// needs neither as it is, more or less.
-func (o *restoreOptions) look(flags *pflag.FlagSet, inputs []*picture, stderr io.Writer) error {
+// needs neither as it is, more or less. It returns the pictures; one that cannot be read has its error in refused.
+func (o *restoreOptions) look(flags *pflag.FlagSet, inputs []*picture, refused map[string]error, stderr io.Writer) (readable []*picture, err error) {
 	stated := slices.ContainsFunc([]string{"param", "mask", "kernel", "sigma", "photons", "set", "solver", "preset", "operator", "task"}, flags.Changed)
 	if stated {
-		return nil
+		return inputs, nil
 	}
 	tasks := map[string]string{} // to one of its pictures
 	for _, in := range inputs {
+		if raster.IsNPY(beginningOf(in.path)) {
+			return nil, fmt.Errorf("%s is an array, whose degradation is not looked for: %w", in.name, errNoTask)
+		}
 		found, task, err := examine(in.path, o.Catalogue.Operators)
-		switch {
-		case err != nil:
-			found = cli.OneLine(err)
-		case task == "":
+		if err != nil {
+			refused[in.name] = err
+			continue
+		}
+		readable = append(readable, in)
+		switch task {
+		case "":
 			found += "; nothing to restore for certain"
 		default:
 			found += "; restored with --task " + task
@@ -55,17 +61,19 @@ func (o *restoreOptions) look(flags *pflag.FlagSet, inputs []*picture, stderr io
 		}
 	}
 	names := slices.Sorted(maps.Keys(tasks))
-	if len(names) > 1 {
-		return fmt.Errorf("%s and %s need different tasks: %w", tasks[names[0]], tasks[names[1]], errNoTask)
-	}
-	if names[0] == "" {
-		return fmt.Errorf("neither noise nor strong compression was found; a blur is not undone without being asked, and a small size is not looked for: %w", errNoTask)
+	switch {
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s: %w", inputs[0].name, refused[inputs[0].name])
+	case len(names) > 1:
+		return nil, fmt.Errorf("%s and %s need different tasks: %w", tasks[names[0]], tasks[names[1]], errNoTask)
+	case names[0] == "":
+		return nil, fmt.Errorf("neither noise nor strong compression was found; a blur is not undone without being asked, and a small size is not looked for: %w", errNoTask)
 	}
 	o.Tasks = names
 	if flags.Lookup("task").Changed = true; names[0] == operator.Denoise {
 		o.Spec.Sigma, flags.Lookup("sigma").Changed = item.SigmaAuto, true
 	}
-	return nil
+	return readable, nil
 }
 
 // examine describes a picture, and returns the task that restores it, "" for none.
@@ -90,9 +98,12 @@ func examine(path string, operators operator.Set) (found, task string, err error
 		}
 	}
 	sigma, err := job.Look{Operators: operators}.Sigma(job.Noisy{Task: operator.Denoise, Width: w, Height: h, Measurement: data})
-	if err != nil {
+	switch {
+	case errors.Is(err, raster.ErrFormat) || errors.Is(err, raster.ErrTruncated):
+		return "", "", err
+	case err != nil:
 		parts = append(parts, "its noise is not known")
-	} else {
+	default:
 		parts = append(parts, fmt.Sprintf("noise of about %.2g (%.2g of 255 levels)", sigma, sigma*white/2))
 	}
 	switch {
