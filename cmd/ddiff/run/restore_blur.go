@@ -86,8 +86,11 @@ func (w *pictureWriter) estimateBlurs(inputs []*picture) []*picture {
 	}
 	return slices.DeleteFunc(inputs, func(in *picture) bool {
 		said, err := w.estimateBlur(in)
+		if errors.Is(err, drawfile.ErrNoWidth) {
+			err = fmt.Errorf("%w; give a number", err)
+		}
 		if err != nil {
-			w.fail(in.name, fmt.Errorf("width auto: %w; give a number", err))
+			w.fail(in.name, fmt.Errorf("width auto: %w", err))
 			return true
 		}
 		if !w.JSON && !w.Quiet {
