@@ -184,6 +184,61 @@ func TestPrecisionsHaveRows(t *testing.T) {
 	}
 }
 
+// Results with and without tiles, and with and without observed pixels, have rows of their own, which are compared on equal measurements.
+func TestTilesHaveRows(t *testing.T) {
+	t.Parallel()
+	var results []item.Result
+	for i, name := range []string{"1.png", "2.png", "3.png"} {
+		for k, change := range []func(*item.Result){
+			func(*item.Result) {},
+			func(r *item.Result) { r.Item.Tile, r.Item.Overlap = 64, 16 },
+			func(r *item.Result) { r.Item.Tile, r.Item.Overlap = 64, 32 },
+			func(r *item.Result) { r.Item.KeepObserved = true },
+		} {
+			results = append(results, reporttest.Result(t, "inpaint", "ddiff", name, 0, reporttest.Scored(25+float64(i)-float64(k), 20, 0.5, 0), change))
+		}
+	}
+	s := summaryOf(t, results, selection.First)
+	var got []string
+	for _, c := range s.Comparisons[:3] {
+		got = append(got, fmt.Sprintf("%s: %g of %d", c.B, c.Difference.Mean, c.Difference.N))
+	}
+	if want := []string{"ddiff keep_observed=true: 3 of 3", "ddiff tile=64 overlap=16: 1 of 3", "ddiff tile=64 overlap=32: 2 of 3"}; !slices.Equal(got, want) {
+		t.Errorf("comparisons %q, want %q", got, want)
+	}
+	for condition, want := range map[string]int{"tile=64": 6, "tile=0": 6, "overlap=32": 3, "keep_observed=true": 3, "keep_observed=false": 9} {
+		wantSelected(t, results, condition, want)
+	}
+}
+
+// Images that keep their sizes share a row whether a tile covers them or not, unless one campaign cannot have restored all of them.
+func TestTilesOfImagesThatKeepTheirSizes(t *testing.T) {
+	t.Parallel()
+	sized := func(name string, side, tile, overlap int) item.Result {
+		return reporttest.Result(t, "denoise", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), func(r *item.Result) {
+			r.Item.Fit, r.Item.Width, r.Item.Height, r.Item.Tile, r.Item.Overlap = item.FitPad, side, side, tile, overlap
+		})
+	}
+	for name, tt := range map[string]struct {
+		results []item.Result
+		rows    []int // images
+	}{
+		"covered":              {[]item.Result{sized("a", 32, 0, 0), sized("b", 64, 0, 0), sized("c", 128, 64, 16)}, []int{3}},
+		"larger without tiles": {[]item.Result{sized("a", 32, 0, 0), sized("b", 128, 0, 0), sized("c", 128, 64, 16)}, []int{2, 1}},
+		"both ways":            {[]item.Result{sized("a", 128, 0, 0), sized("a", 128, 64, 16)}, []int{1, 1}},
+		"two overlaps":         {[]item.Result{sized("a", 128, 64, 16), sized("b", 128, 64, 32)}, []int{1, 1}},
+		"no tiles":             {[]item.Result{sized("a", 32, 0, 0), sized("b", 128, 0, 0)}, []int{2}},
+	} {
+		var rows []int
+		for _, r := range summaryOf(t, tt.results, selection.First).Rows {
+			rows = append(rows, r.Images)
+		}
+		if !slices.Equal(rows, tt.rows) {
+			t.Errorf("%s: images by row %v, want %v", name, rows, tt.rows)
+		}
+	}
+}
+
 // wantSelected checks the number of results that a condition selects.
 func wantSelected(t *testing.T, results []item.Result, condition string, want int) {
 	t.Helper()

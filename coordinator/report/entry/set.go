@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
 )
@@ -48,7 +49,35 @@ func Collect(results iter.Seq2[item.Result, error], tasks operator.Set, rule sel
 	for _, e := range s.Entries {
 		s.Columns.apply(e)
 	}
+	divideTiles(s.Entries)
 	slices.SortFunc(s.Entries, CompareEntries)
 	s.Groups = groups(s.Entries, rule)
 	return s, nil
+}
+
+// divideTiles gives images that keep their sizes rows by tiles, where one campaign cannot have restored all of a row: tiles differ, or an image
+// without tiles is larger than those of the others.
+func divideTiles(entries []*Entry) {
+	type mixture struct {
+		tiles map[string]bool
+		whole int // the largest side without tiles
+	}
+	rows := make(map[sweep.Cell]*mixture)
+	for _, e := range entries {
+		m := rows[e.Cell()]
+		if m == nil {
+			m = &mixture{tiles: make(map[string]bool)}
+			rows[e.Cell()] = m
+		}
+		if e.Tile > 0 {
+			m.tiles[e.Tiles] = true
+		} else {
+			m.whole = max(m.whole, e.Width, e.Height)
+		}
+	}
+	for _, e := range entries {
+		if m := rows[e.Cell()]; e.Fit == string(item.FitPad) && e.Tile > 0 && (len(m.tiles) > 1 || m.whole > e.Tile) {
+			e.Settings += ";" + e.Tiles
+		}
+	}
 }

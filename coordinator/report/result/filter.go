@@ -131,6 +131,8 @@ func property(r *item.Result, name string) (value string, known bool, err error)
 	if err != nil {
 		return "", false, fmt.Errorf("read item %q: %w", it.Name, err)
 	}
+	settings = append(settings, sweep.Setting{Name: "tile", Value: strconv.Itoa(it.Tile)}, sweep.Setting{Name: "overlap", Value: strconv.Itoa(it.Overlap)},
+		sweep.Setting{Name: "keep_observed", Value: strconv.FormatBool(it.KeepObserved)})
 	for _, s := range settings {
 		if s.Name == name {
 			return s.Value, true, nil

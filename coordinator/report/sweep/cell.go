@@ -76,7 +76,7 @@ type Approach struct {
 	Method string `json:"method"`
 	// Prior is the SHA-256 of the prior's file.
 	Prior string `json:"prior,omitempty"`
-	// Settings are the complete settings of the method, such as "steps=120;gamma0=8".
+	// Settings are the complete settings of the method, such as "steps=120;gamma0=8", with the tiles and keep_observed of an item that has them.
 	Settings string `json:"settings,omitempty"`
 	// Precision is the one that the campaign fixes for the score network; empty if it leaves the choice to the workers.
 	Precision manifest.Precision `json:"precision,omitempty"`
@@ -120,7 +120,15 @@ func (g Cell) MayBe(to Cell) bool {
 // noiseSetting begins the setting of methods that is the noise level by default.
 const noiseSetting = "noise_std="
 
-// CellOf returns the cell of an item.
+// Tiles are those of an item as settings, such as "tile=256;overlap=64"; empty without tiles.
+func Tiles(it *item.Item) string {
+	if it.Tile == 0 {
+		return ""
+	}
+	return fmt.Sprintf("tile=%d;overlap=%d", it.Tile, it.Overlap)
+}
+
+// CellOf returns the cell of an item. Images that keep their sizes share a row whether one tile covers them or not, so that the cell lacks their tiles.
 func CellOf(it *item.Item) (Cell, error) {
 	all, err := Settings(it.Solver)
 	if err != nil {
@@ -131,6 +139,12 @@ func CellOf(it *item.Item) (Cell, error) {
 		if s.Name != "method" {
 			list = append(list, s.Name+"="+s.Value)
 		}
+	}
+	if it.KeepObserved {
+		list = append(list, "keep_observed=true")
+	}
+	if it.Fit != item.FitPad {
+		list = append(list, Assignments(Tiles(it))...)
 	}
 	sigma := item.Sigma(it.Sigma)
 	if it.SigmaEstimated {
