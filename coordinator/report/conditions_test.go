@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -235,6 +236,43 @@ func TestTilesOfImagesThatKeepTheirSizes(t *testing.T) {
 		}
 		if !slices.Equal(rows, tt.rows) {
 			t.Errorf("%s: images by row %v, want %v", name, rows, tt.rows)
+		}
+	}
+}
+
+// Two operator files of one name, two masks of tasks and two ranges of measurements are problems of their own. Masks of rows are those of their images.
+func TestFilesOfTasksHaveRows(t *testing.T) {
+	t.Parallel()
+	file := func(text string) *item.Source {
+		return &item.Source{Path: "same.name", SHA256: regular.SHA256([]byte(text))}
+	}
+	for field, change := range map[string]func(it *item.Item, text string){
+		"operator": func(it *item.Item, text string) { it.Operator = file(text) },
+		"mask":     func(it *item.Item, text string) { it.Mask, it.FromTask = file(text), true },
+		"kernel":   func(it *item.Item, text string) { it.Kernel, it.FromTask = file(text), true },
+		"measurement_range": func(it *item.Item, text string) {
+			it.MeasurementRange = &item.ValueRange{0, map[string]float64{"one": 1, "two": 255}[text]}
+		},
+	} {
+		var results []item.Result
+		for k, text := range []string{"one", "two"} {
+			for _, method := range []string{"ddiff", "dpir"} {
+				results = append(results, reporttest.Result(t, "inpaint", method, "a", 0, reporttest.Scored(25+float64(k), 20, 0.5, 0),
+					func(r *item.Result) { change(&r.Item, text) }))
+			}
+		}
+		s := summaryOf(t, results, selection.First)
+		if len(s.Rows) != 4 || len(s.Comparisons) != 2 || !s.Varying.Params || s.Rows[0].PSNR().Mean == s.Rows[2].PSNR().Mean {
+			t.Fatalf("%s: rows %+v", field, s.Rows)
+		}
+		for i := range s.Rows {
+			wantSelected(t, results, s.Rows[i].VaryingParams, 2)
+		}
+		for i := range results {
+			results[i].Item.FromTask = false
+		}
+		if rows := len(summaryOf(t, results, selection.First).Rows); (rows == 2) != (field == "mask" || field == "kernel") {
+			t.Errorf("%s of a row: %d rows", field, rows)
 		}
 	}
 }

@@ -124,8 +124,14 @@ func property(r *item.Result, name string) (value string, known bool, err error)
 	if value, known = values[name]; known {
 		return value, true, nil
 	}
-	if v, ok := it.Params[name]; ok {
-		return sweep.Exact(v), true, nil
+	cell, err := sweep.CellOf(it)
+	if err != nil {
+		return "", false, err
+	}
+	for _, a := range sweep.Assignments(cell.Params) {
+		if value, known = strings.CutPrefix(a, name+"="); known {
+			return value, true, nil
+		}
 	}
 	settings, err := sweep.Settings(it.Solver)
 	if err != nil {

@@ -9,15 +9,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ddiff/restore/item"
 )
 
 // Parameters and settings are lists of assignments in one string: "factor=4", "steps=120;gamma0=8;sigma_rule=ddpm".
 
-// paramsText lists operator parameters by name.
-func paramsText(params map[string]float64) string {
+// paramsText lists operator parameters by name, then what else makes the operator another one. A mask or kernel of a row is that of one image.
+func paramsText(it *item.Item) string {
 	var list []string
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		list = append(list, name+"="+strconv.FormatFloat(params[name], 'g', -1, 64))
+	for _, name := range slices.Sorted(maps.Keys(it.Params)) {
+		list = append(list, name+"="+Exact(it.Params[name]))
+	}
+	file := func(name string, s *item.Source) {
+		if s != nil {
+			list = append(list, name+"=sha256:"+s.SHA256[:min(8, len(s.SHA256))])
+		}
+	}
+	file("operator", it.Operator)
+	if it.FromTask {
+		file("mask", it.Mask)
+		file("kernel", it.Kernel)
+	}
+	if r := it.MeasurementRange; r != nil {
+		list = append(list, fmt.Sprintf("measurement_range=%v..%v", r[0], r[1]))
 	}
 	return strings.Join(list, ";")
 }
