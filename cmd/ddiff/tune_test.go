@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -163,12 +164,35 @@ func TestTunedCampaign(t *testing.T) {
 	ran := tuneImages(t, dir, "--task", "hdr", "--operator", learnedBlur, "--prior", filepath.Join("..", "..", "restore", "prior", "bundled", "prior.onnx"),
 		"--solver", "answer=x_plus_u", "--solver", "recover=never", "--set", "gamma0=4,8", "--steps", "2", "--size", "128", "--test-images", "coffee", "-o", out)
 	wantCode(t, ran, 0)
+	wantTested(t, out, 2)
+}
+
+// TestTunedFiles: masks and kernels of tasks are in the campaign of a tuning. Tasks with two masks have settings of their own.
+func TestTunedFiles(t *testing.T) {
+	t.Parallel()
+	dir, out := photographs(t, "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
+	write(t, filepath.Join(dir, "kernel.npy"), npyFile("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1), }", []byte{1}))
+	for name, observed := range map[string][]byte{"left": {1, 0}, "right": {0, 1}} {
+		write(t, filepath.Join(dir, name+".npy"), npyFile("{'descr': '|u1', 'fortran_order': False, 'shape': (16, 16), }", bytes.Repeat(observed, 128)))
+	}
+	campaign := filepath.Join(dir, "campaign.yaml")
+	write(t, campaign, []byte("dataset: {path: ., size: 16}\nsteps: 2\nsolver: {lambda: [1, 2]}\nsplit: {test: [coffee]}\n"+
+		"tasks: [{name: inpaint_box, mask: left.npy}, {name: inpaint_box, mask: right.npy}, {name: gaussian_deblur, kernel: kernel.npy}]\n"))
+	wantCode(t, tuneImages(t, campaign, "-o", out), 0)
+	wantTested(t, out, 3)
+	write(t, filepath.Join(dir, "list.csv"), []byte("image,mask\nchelsea.png,left.npy\ncoffee.png,\nrocket.png,\n"))
+	wantRefusal(t, tuneImages(t, campaign, "--images", filepath.Join(dir, "list.csv"), "-o", out, "--dry-run"), 2, "row chelsea has its own mask or kernel beside that of a task")
+}
+
+// wantTested checks that the campaign of a tuning has a number of items, which the tuning has restored.
+func wantTested(t *testing.T, out string, items int) {
+	t.Helper()
 	plan := ddiff(t, "run", filepath.Join(out, "tuned.yaml"), "--dry-run", "--json")
 	wantCode(t, plan, 0)
 	var counts struct{ Items, Done int }
 	must(t, json.Unmarshal([]byte(plan.stdout), &counts))
-	if counts.Items != 2 || counts.Done != 2 {
-		t.Errorf("%+v, want two items with stored results:\n%s", counts, read(t, filepath.Join(out, "tuned.yaml")))
+	if counts.Items != items || counts.Done != items {
+		t.Errorf("%+v, want %d items with stored results:\n%s", counts, items, read(t, filepath.Join(out, "tuned.yaml")))
 	}
 }
 

@@ -237,7 +237,8 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 func (c *contest) task(settings string) (item.Task, error) {
 	cell := c.byKey[settings]
 	sigma := c.problem.Sigma
-	t := item.Task{Name: c.problem.Task, Operator: c.operator, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}
+	t := c.files
+	t.Name, t.Params, t.Sigma, t.Steps, t.Runs, t.Methods = c.problem.Task, cell.params, &sigma, cell.steps, cell.runs, []string{c.method}
 	if p := c.problem.Photons; p > 0 {
 		t.Photons = &p
 	}

@@ -22,14 +22,14 @@ import (
 
 // contest is a problem and a method: the settings that are compared, and the images.
 type contest struct {
-	problem  sweep.Problem
-	method   string
-	prior    string
-	operator string       // the file of an operator that is not built in, else empty
-	cells    []*tunedCell // in the order of the campaign
-	byKey    map[string]*tunedCell
-	images   map[string]tune.Image
-	races    []*tune.Race // by fold
+	problem sweep.Problem
+	method  string
+	prior   string
+	files   item.Task    // operator, mask and kernel of the task
+	cells   []*tunedCell // in the order of the campaign
+	byKey   map[string]*tunedCell
+	images  map[string]tune.Image
+	races   []*tune.Race // by fold
 }
 
 // tunedCell is one setting of a contest.
@@ -86,6 +86,7 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c manifest.Catalogue, 
 	}
 	all := *spec
 	all.Split = nil // both sides
+	hasFile := slices.ContainsFunc(spec.Tasks, func(t item.Task) bool { return t.Mask != "" || t.Kernel != "" })
 	t := &tuningPlan{methods: c.Methods, byKey: map[contestKey]*contest{}, names: map[string][]string{}}
 	var own error
 	sharder, err := shard.New(shard.Config{
@@ -94,6 +95,10 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c manifest.Catalogue, 
 			if len(r.Overrides.Params) > 0 || r.Overrides.Sigma != nil || r.Overrides.Photons != nil {
 				own = cli.Usage(fmt.Errorf("tune: row %s has its own sigma, photons or parameters; leave these columns out with dataset.columns, "+
 					"or make a list for each problem", r.Name))
+			}
+			if hasFile && (r.Overrides.Mask != "" || r.Overrides.Kernel != "") {
+				own = cli.Usage(fmt.Errorf("tune: row %s has its own mask or kernel beside that of a task; leave these columns out with dataset.columns, "+
+					"or give every row its file", r.Name))
 			}
 			return own == nil
 		}),
@@ -150,8 +155,9 @@ func (t *tuningPlan) add(it *item.Item) error {
 	c := t.byKey[key]
 	if c == nil {
 		c = &contest{problem: cell.Problem, method: cell.Method, prior: cell.Prior, images: map[string]tune.Image{}, byKey: map[string]*tunedCell{}}
-		if it.Operator != nil {
-			c.operator = it.Operator.Path
+		c.files.Operator = pathOf(it.Operator)
+		if it.FromTask {
+			c.files.Mask, c.files.Kernel = pathOf(it.Mask), pathOf(it.Kernel)
 		}
 		t.byKey[key], t.contests = c, append(t.contests, c)
 	}
@@ -172,6 +178,13 @@ func (t *tuningPlan) add(it *item.Item) error {
 	}
 	known.runs = max(known.runs, it.Run+1)
 	return nil
+}
+
+func pathOf(s *item.Source) string {
+	if s == nil {
+		return ""
+	}
+	return s.Path
 }
 
 // start creates the races.
