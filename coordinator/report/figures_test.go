@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
+	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/metric"
 )
@@ -88,6 +89,24 @@ func TestSweepOverAParameter(t *testing.T) {
 	figures := figuresOf(t, reporttest.NewMemory(), results, selection.First)
 	for _, panel := range []string{"image_size=64x64 center_crop", "image_size=128x128 center_crop"} {
 		expect(t, figures, "psnr_vs_size_gaussian_deblur", panel+" ddiff psnr", "21 21 - - 1", "61 61 - - 1")
+	}
+}
+
+// A fixed precision has a line of its own.
+func TestPrecisionsHaveLines(t *testing.T) {
+	t.Parallel()
+	var results []item.Result
+	for _, steps := range []float64{10, 20} {
+		for k, fixed := range []manifest.Precision{"", "bfloat16"} {
+			results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(steps+float64(k), 10, 0.5, 0),
+				reporttest.With(0.05, fmt.Sprintf(`{"steps":%g}`, steps)), in(fixed, fixed)))
+		}
+	}
+	figures := figuresOf(t, reporttest.NewMemory(), results, selection.First)
+	for _, name := range []string{"psnr_vs_steps_hdr", "psnr_vs_evaluations_hdr"} {
+		if lines := slices.Sorted(maps.Keys(figures[name])); len(lines) != 2 || len(figures[name]["ddiff precision=bfloat16 psnr"]) != 2 {
+			t.Errorf("%s has the lines %q", name, lines)
+		}
 	}
 }
 

@@ -24,8 +24,9 @@ const (
 	// propertySharpen is the parameter that trades PSNR for sharpness.
 	propertySharpen = "sharpen"
 	// propertySize differs from the parameter size of operators.
-	propertySize  = "image_size"
-	propertyPrior = "prior"
+	propertySize      = "image_size"
+	propertyPrior     = "prior"
+	propertyPrecision = "precision"
 )
 
 // sweepAxis is a quantity against which a sweep figure shows the PSNR.
@@ -76,7 +77,11 @@ func problemAssignments(r *aggregate.Row) []string {
 }
 
 func approachAssignments(r *aggregate.Row) []string {
-	return append(sweep.Assignments(r.Settings), propertyPrior+"="+sweep.ShortPrior(r.Prior))
+	list := append(sweep.Assignments(r.Settings), propertyPrior+"="+sweep.ShortPrior(r.Prior))
+	if r.Precision != "" {
+		list = append(list, propertyPrecision+"="+string(r.Precision))
+	}
+	return list
 }
 
 // assigned returns the number that the list assigns to the name, NaN without one.
