@@ -92,6 +92,28 @@ func TestSweepOverAParameter(t *testing.T) {
 	}
 }
 
+// The setting noise_std follows the noise level along a line, as it does by default. Several values at each level are lines of their own.
+func TestSweepOfNoiseLevels(t *testing.T) {
+	t.Parallel()
+	var results []item.Result
+	add := func(task, method string, sigma, photons, noise, psnr float64) {
+		results = append(results, reporttest.Result(t, task, method, "a", 0, reporttest.Scored(psnr, 10, 0.5, 0),
+			reporttest.With(sigma, fmt.Sprintf(`{"steps":10,"noise_std":%g}`, noise)), func(r *item.Result) { r.Item.Photons = photons }))
+	}
+	for k, sigma := range []float64{0.02, 0.05} {
+		add("hdr", "ddiff", sigma, 0, sigma, 20+float64(k))
+		add("denoise", "ddiff", 0, 100*float64(k+1), sigma, 20+float64(k))
+		for i, noise := range []float64{0.02, 0.05} {
+			add("hdr", "dpir", sigma, 0, noise, 10*float64(i+1)+float64(k))
+		}
+	}
+	figures := figuresOf(t, reporttest.NewMemory(), results, selection.First)
+	expect(t, figures, "psnr_vs_sigma_hdr", "ddiff psnr", "0.02 20 - - 1", "0.05 21 - - 1")
+	expect(t, figures, "psnr_vs_sigma_hdr", "dpir noise_std=0.02 psnr", "0.02 10 - - 1", "0.05 11 - - 1")
+	expect(t, figures, "psnr_vs_sigma_hdr", "dpir noise_std=0.05 psnr", "0.02 20 - - 1", "0.05 21 - - 1")
+	expect(t, figures, "psnr_vs_photons_denoise", "ddiff psnr", "100 20 - - 1", "200 21 - - 1")
+}
+
 // A fixed precision has a line of its own.
 func TestPrecisionsHaveLines(t *testing.T) {
 	t.Parallel()

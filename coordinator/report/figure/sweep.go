@@ -27,6 +27,8 @@ const (
 	propertySize      = "image_size"
 	propertyPrior     = "prior"
 	propertyPrecision = "precision"
+	// propertyNoise is the setting whose default is the noise level of the measurement.
+	propertyNoise = "noise_std"
 )
 
 // sweepAxis is a quantity against which a sweep figure shows the PSNR.
@@ -96,9 +98,12 @@ func assigned(list []string, name string) float64 {
 	return math.NaN()
 }
 
-// without is the list without the assignment of a name.
-func without(list []string, name string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(a string) bool { return strings.HasPrefix(a, name+"=") }), ";")
+// without is the list without the assignments of names.
+func without(list []string, names ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return slices.Contains(names, name)
+	}), ";")
 }
 
 // sweepAxes are the quantities that may vary between the rows of one task.
@@ -157,14 +162,28 @@ type sweepLine struct {
 	rows              []*aggregate.Row
 }
 
-// sweepLines groups the rows, in order of appearance.
+// sweepLines groups the rows, in order of appearance. The setting noise_std may vary along a line, as it does by default with the noise level, unless
+// the rows have several of one value.
 func sweepLines(rows []*aggregate.Row, axis sweepAxis) []*sweepLine {
+	var lines []*sweepLine
+	for _, l := range linesWithout(rows, axis, axis.property, propertyNoise) {
+		if l.repeats() {
+			lines = append(lines, linesWithout(l.rows, axis, axis.property)...)
+		} else {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// linesWithout groups the rows that differ in properties alone.
+func linesWithout(rows []*aggregate.Row, axis sweepAxis, properties ...string) []*sweepLine {
 	var lines []*sweepLine
 	for _, r := range rows {
 		if !statistic.Defined(axis.value(r)) {
 			continue
 		}
-		problem, approach := without(problemAssignments(r), axis.property), without(approachAssignments(r), axis.property)
+		problem, approach := without(problemAssignments(r), properties...), without(approachAssignments(r), properties...)
 		i := slices.IndexFunc(lines, func(l *sweepLine) bool {
 			return l.problem == problem && l.approach == approach && l.method == r.Method
 		})
@@ -175,6 +194,19 @@ func sweepLines(rows []*aggregate.Row, axis sweepAxis) []*sweepLine {
 		lines[i].rows = append(lines[i].rows, r)
 	}
 	return lines
+}
+
+// repeats reports whether two rows of the line differ in noise_std alone.
+func (l *sweepLine) repeats() bool {
+	seen := make(map[string]bool)
+	for _, r := range l.rows {
+		rest := without(slices.Concat(problemAssignments(r), approachAssignments(r)), propertyNoise)
+		if seen[rest] {
+			return true
+		}
+		seen[rest] = true
+	}
+	return false
 }
 
 // sweepFigure returns nil if the quantity does not vary.
