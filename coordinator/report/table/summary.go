@@ -165,7 +165,7 @@ func mostImages(rows []aggregate.Row) map[sweep.Problem]int {
 }
 
 // markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM and the
-// residual nearest to zero, ties included. A problem with a suspect row has none.
+// residual nearest to zero, ties included. A problem with a suspect row has none, nor has a figure that the rows have for different numbers of images.
 func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 	if s.Oracle {
 		return
@@ -184,7 +184,13 @@ func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 			if len(rows) == 1 || refused[rows[0].Problem] || c.merit == nil {
 				continue
 			}
-			top := math.Inf(-1)
+			top, first := math.Inf(-1), c.of(&rows[0])
+			if slices.ContainsFunc(rows, func(r aggregate.Row) bool {
+				e := c.of(&r)
+				return e.N != first.N || e.Measurements != first.Measurements
+			}) {
+				continue
+			}
 			for i := range rows {
 				if e := c.of(&rows[i]); e.N > 0 {
 					top = max(top, c.merit(e.Mean))

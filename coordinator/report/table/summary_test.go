@@ -50,6 +50,20 @@ func TestNothingIsBoldWithoutComparison(t *testing.T) {
 	}
 }
 
+// A mean over fewer images than that of another row is not the best.
+func TestFiguresOfFewerImagesAreNotBold(t *testing.T) {
+	t.Parallel()
+	s := summaryOf(t, []item.Result{
+		reporttest.Result(t, "hdr", "a", "1.png", 0, reporttest.Scored(25, 20, 0.7, 0)), reporttest.Result(t, "hdr", "a", "2.png", 0, reporttest.Scored(25, 20, 0.7, 0)),
+		reporttest.Result(t, "hdr", "b", "1.png", 0, reporttest.Scored(24, 20, 0.9, 0)),
+		reporttest.Result(t, "hdr", "b", "2.png", 0, reporttest.Scored(24, 20, 0, 0), func(r *item.Result) { delete(r.Metrics, "ssim") }),
+	}, selection.First)
+	text := tableText(t, s, table.FormatMarkdown)
+	if reporttest.Contains(t, text, "**25.00**", "0.900"); strings.Contains(text, "**0.900**") {
+		t.Errorf("the SSIM of one image is bold beside that of two:\n%s", text)
+	}
+}
+
 func TestTableEscapes(t *testing.T) {
 	t.Parallel()
 	hostile := "x|<b>*_`&\\\x1b[2J\n#%${}~^"
