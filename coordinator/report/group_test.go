@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
@@ -146,6 +147,29 @@ func TestUnreadableItemsCountInTheirRow(t *testing.T) {
 		if c.A == c.B {
 			t.Errorf("comparison of %s with itself", c.A)
 		}
+		if c.Refused != "" || c.LeftOut != 1 || c.Difference.N != 1 {
+			t.Errorf("comparison with an item that failed early = %+v", c)
+		}
+	}
+}
+
+// An image that one method cannot restore, and of which its settings are unknown, is left out of its comparisons.
+func TestItemsThatFailEarlyAreLeftOut(t *testing.T) {
+	t.Parallel()
+	var sides [2][]item.Result
+	for k, method := range []string{"a", "b"} {
+		for i, name := range []string{"1.png", "2.png"} {
+			sides[k] = append(sides[k], reporttest.Result(t, "hdr", method, name, 0, reporttest.Scored(25+float64(i), 20, 0.5, 0)))
+		}
+	}
+	sides[1] = append(sides[1][:1], reporttest.Result(t, "hdr", "b", "2.png", 0, unreadable))
+	s := summaryOf(t, slices.Concat(sides[0], sides[1]), selection.First)
+	if c := s.Comparisons[0]; c.Refused != "" || c.LeftOut != 1 || c.Difference.N != 1 {
+		t.Errorf("comparison = %+v", c)
+	}
+	v, err := comparison.Compare(reporttest.Stream(sides[0]), reporttest.Stream(sides[1]), nil, "", "")
+	if err != nil || v.Rows[0].LeftOut != 1 || v.Rows[0].Difference.N != 1 {
+		t.Errorf("comparison = %+v, %v", v, err)
 	}
 }
 

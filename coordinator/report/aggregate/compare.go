@@ -1,8 +1,6 @@
 package aggregate
 
 import (
-	"fmt"
-
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
@@ -62,12 +60,12 @@ func compareCells(a, b *cell, varying Varying) Comparison {
 		Task: a.row.Task, Problem: varying.ProblemText(&a.row), Of: a.row.Problem,
 		A: varying.ApproachText(&a.row), B: varying.ApproachText(&b.row), Suspect: a.row.Suspect() || b.row.Suspect(),
 	}
-	pairs := entry.Pairs(a.measurements, b.measurements)
-	if shared := len(pairs); shared < len(a.measurements) || shared < len(b.measurements) {
-		c.Refused = fmt.Sprintf("different measurements: %d of %s, %d of %s, %d in common",
-			len(a.measurements), c.A, len(b.measurements), c.B, shared)
+	pairs, lost, err := entry.Compared(a.group, b.group, c.A, c.B)
+	if err != nil {
+		c.Refused = err.Error()
 		return c
 	}
+	c.LeftOut = lost
 	var differences []float64
 	var images []uint64
 	for _, p := range pairs {

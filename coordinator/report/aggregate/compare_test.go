@@ -16,11 +16,11 @@ func TestComparisonsOfManyApproaches(t *testing.T) {
 	for n, want := range map[int]int{1: 0, 2: 1, 9: 36, 10: 45, 11: 10, 12: 11} {
 		var cells []*cell
 		for i := range n {
-			c := &cell{}
+			c := &cell{group: &entry.Group{}}
 			c.row.Problem = sweep.Problem{Task: "hdr", Size: "64x64"}
 			c.row.Method = strconv.Itoa(i)
 			for image := range 3 {
-				c.measurements = append(c.measurements, &entry.Measurement{
+				c.group.Measurements = append(c.group.Measurements, &entry.Measurement{
 					Entry:    &entry.Entry{Measurement: [16]byte{byte(image)}, Image: uint64(image)},
 					Combined: selection.Scores{Metrics: item.Metrics{"psnr": float64(20 + i*image)}},
 				})

@@ -54,15 +54,15 @@ type Summary struct {
 	Unscored    []string `json:"-"`
 }
 
-// cell has one row of the summary and the measurements that the campaign gave it.
+// cell has one row of the summary and its group.
 type cell struct {
-	row          Row
-	measurements []*entry.Measurement
+	row   Row
+	group *entry.Group
 }
 
 // newCell computes the row of a group.
 func newCell(g *entry.Group, label string, metrics []string, tunings *Tunings) *cell {
-	c := &cell{row: Row{Problem: g.Problem, Approach: g.Approach, Label: label}, measurements: g.Originals()}
+	c := &cell{row: Row{Problem: g.Problem, Approach: g.Approach, Label: label}, group: g}
 	var choice *TunedImages
 	for _, m := range g.Measurements {
 		c.row.Items += m.Items
@@ -155,7 +155,6 @@ func attribute(cells []*cell) []*cell {
 		home.row.Items += c.row.Items
 		home.row.Failed += c.row.Failed
 		home.row.Dead += c.row.Dead
-		home.measurements = append(home.measurements, c.measurements...)
 	}
 	return out
 }

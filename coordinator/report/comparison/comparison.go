@@ -159,14 +159,12 @@ func newSide(results iter.Seq2[item.Result, error], tasks operator.Set, rule sel
 
 // add compares the sides on one problem.
 func (v *Versus) add(rule selection.Rule, a, b *entry.Group) error {
-	givenA, givenB := a.Originals(), b.Originals()
-	pairs := entry.Pairs(givenA, givenB)
-	if len(pairs) < len(givenA) || len(pairs) < len(givenB) {
-		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common; are images, seed, masks and kernels equal?",
-			ErrNotComparable, a.Describe(), len(givenA), len(givenB), len(pairs))
+	pairs, lost, err := entry.Compared(a, b, "A", "B")
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w; are images, seed, masks and kernels equal?", ErrNotComparable, a.Describe(), err)
 	}
-	row := VersusRow{Problem: a.Problem, A: a.Approach, B: b.Approach}
-	for _, given := range [][]*entry.Measurement{givenA, givenB} {
+	row := VersusRow{Problem: a.Problem, A: a.Approach, B: b.Approach, LeftOut: lost}
+	for _, given := range [][]*entry.Measurement{a.Originals(), b.Originals()} {
 		var count aggregate.Row
 		for _, m := range given {
 			count.Items += len(m.Done)

@@ -2,6 +2,8 @@ package entry
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,6 +16,8 @@ import (
 type Group struct {
 	sweep.Cell
 	Measurements []*Measurement
+	// Lost has the names of images of which an item failed before its settings were known, and may belong to the group.
+	Lost map[string]bool
 }
 
 // Measurement is one measurement that was restored in one way, in any number of runs.
@@ -50,7 +54,7 @@ func (m *Measurement) ResidualRatio() float64 {
 func groups(ordered []*Entry, rule selection.Rule) []*Group {
 	var out []*Group
 	for same := range sweep.Blocks(ordered, (*Entry).Cell) {
-		g := &Group{Cell: same[0].Cell()}
+		g := &Group{Cell: same[0].Cell(), Lost: make(map[string]bool)}
 		targets, seen := make(map[[16]byte]*Measurement), make(map[[16]byte]bool)
 		for _, e := range same {
 			m := targets[e.Target]
@@ -69,6 +73,16 @@ func groups(ordered []*Entry, rule selection.Rule) []*Group {
 			m.Combined = selection.Combine(rule, runs)
 		}
 		out = append(out, g)
+	}
+	for _, unresolved := range out {
+		for _, g := range out {
+			if unresolved.Resolved() || !unresolved.MayBe(g.Cell) {
+				continue
+			}
+			for _, m := range unresolved.Measurements {
+				g.Lost[m.Name] = true
+			}
+		}
 	}
 	return out
 }
@@ -95,6 +109,27 @@ func Pairs(a, b []*Measurement) (out [][2]*Measurement) {
 		}
 	}
 	return out
+}
+
+// Compared are the pairs of two groups that were given the same measurements, and the number of images that one of them has lost. The error
+// states how the measurements differ; nameA and nameB name the groups in it.
+func Compared(a, b *Group, nameA, nameB string) (pairs [][2]*Measurement, lost int, err error) {
+	givenA, givenB := a.Originals(), b.Originals()
+	pairs = Pairs(givenA, givenB)
+	paired, names := make(map[[16]byte]bool), make(map[string]bool)
+	for _, p := range pairs {
+		paired[p[0].Measurement], names[p[0].Name] = true, true
+	}
+	differs := func(given []*Measurement, other *Group) bool {
+		return slices.ContainsFunc(given, func(m *Measurement) bool { return !paired[m.Measurement] && !other.Lost[m.Name] })
+	}
+	if differs(givenA, b) || differs(givenB, a) {
+		return nil, 0, fmt.Errorf("different measurements: %d of %s, %d of %s, %d in common", len(givenA), nameA, len(givenB), nameB, len(pairs))
+	}
+	all := maps.Clone(a.Lost)
+	maps.Copy(all, b.Lost)
+	maps.DeleteFunc(all, func(name string, _ bool) bool { return names[name] })
+	return pairs, len(all), nil
 }
 
 // Precisions names those of the score network in the runs that the rule uses; "" if one is unknown.
