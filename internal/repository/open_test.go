@@ -47,7 +47,6 @@ var byPath = map[string]string{
 	"cmd/ddiff/run/restore_files.go findPictures":     argument,
 	"cmd/ddiff/run/restore_files.go writeNew":         argument + ", and a new file beside it",
 	"cmd/ddiff/run/restore_preview.go cropPreview":    ownFolder,
-	"cmd/ddiff/run/restore_preview.go cropPreviews":   ownFolder,
 	"cmd/ddiff/run/restore.go run":                    ownFolder,
 	"internal/cli/embedded/embedded.go emptyDir":      ownFolder,
 	"internal/cli/resultname/names.go Write":          theRoot,
