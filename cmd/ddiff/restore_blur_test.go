@@ -47,6 +47,20 @@ func spread(x, y *raster.Image, k []float32) {
 	}
 }
 
+// TestDiskWithoutCache: a kernel that cannot be drawn is named with its remedy.
+func TestDiskWithoutCache(t *testing.T) {
+	t.Parallel()
+	photo := filepath.Join(t.TempDir(), "photo.png")
+	unsharp(t, photo)
+	for _, place := range [][]string{{"XDG_CACHE_HOME=/proc"}, {"XDG_CACHE_HOME=", "HOME="}} {
+		cmd := command(t, "restore", photo, "--task", "gaussian_deblur", "--kernel", "disk:2")
+		cmd.Env = append(cmd.Env, place...)
+		e := end(t, cmd)
+		wantCode(t, e, 2)
+		wantMessage(t, e, "restore: draw the kernel of a disk: ", "; set XDG_CACHE_HOME to a folder that can be written")
+	}
+}
+
 // TestRestoreUnknownBlur: the width of a blur is estimated, said, and good enough; a second run finds the same one.
 func TestRestoreUnknownBlur(t *testing.T) {
 	t.Parallel()

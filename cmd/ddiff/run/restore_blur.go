@@ -65,18 +65,24 @@ func (o *restoreOptions) takeBlur() error {
 }
 
 // drawDisk returns the path of the kernel file of a disk, below the user's folder for caches, so that passports name a file.
-func drawDisk(radius float64) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("draw the kernel of a disk: %w", err)
-	}
+func drawDisk(radius float64) (path string, err error) {
 	d := drawfile.DrawDisk(radius)
 	data, err := raster.EncodeNPY(d.Dims, d.Data)
 	if err != nil {
 		return "", fmt.Errorf("draw the kernel of a disk: %w", err)
 	}
-	path := filepath.Join(cache, "ddiff", "kernels", fmt.Sprintf("disk-%g.npy", radius))
-	return path, writeNew(path, data, true)
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		path = filepath.Join(cache, "ddiff", "kernels", fmt.Sprintf("disk-%g.npy", radius))
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+	}
+	if err == nil {
+		err = regular.Replace(path, data, 0o644)
+	}
+	if err != nil {
+		return "", fmt.Errorf("draw the kernel of a disk: %w; set XDG_CACHE_HOME to a folder that can be written", err)
+	}
+	return path, nil
 }
 
 // estimateBlurs estimates the blur of each input, says it, and returns the inputs that have an estimate.
