@@ -303,6 +303,23 @@ func TestRestoreUnwritable(t *testing.T) {
 	wantItems(t, filepath.Join(results, "out"), 1)
 }
 
+// TestRestoreClosedFolder: a folder in a folder that cannot be read fails alone.
+func TestRestoreClosedFolder(t *testing.T) {
+	t.Parallel()
+	dir := open(t)
+	must(t, os.Chmod(dir, 0o777))
+	closed := filepath.Join(dir, "closed")
+	must(t, os.Mkdir(closed, 0o700))
+	e := commandAsNobody(t, quick("--recursive", dir)...)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "ddiff: restore: "+closed+": permission denied")
+	write(t, filepath.Join(dir, "a.png"), grey(16))
+	e = commandAsNobody(t, quick("--recursive", dir)...)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: "+closed+": permission denied")
+	wantLine(t, e, "done=1 failed=1")
+}
+
 // TestRestoreRefused: restorations that are refused, or fail, leave no folders.
 func TestRestoreRefused(t *testing.T) {
 	t.Parallel()

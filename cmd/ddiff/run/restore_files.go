@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,7 +58,7 @@ type picture struct {
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
 // pictures of a folder are no inputs. skipped counts other files of folders, folders names the folders in them, which recursive reads too; an argument that is
-// no measurement has its error in refused.
+// no measurement, and a folder that cannot be read, has its error in refused.
 func findPictures(args []string, recursive bool) (inputs []*picture, refused map[string]error, skipped int, folders []string, err error) {
 	refused = map[string]error{}
 	seen := map[string]bool{}
@@ -82,8 +83,10 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 			err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 				_, again := restoredName(e.Name())
 				switch {
-				case err != nil:
+				case err != nil && path == root:
 					return fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+				case err != nil:
+					refused[path] = errors.Unwrap(err)
 				case path == root:
 				case strings.HasPrefix(e.Name(), ".") && e.IsDir():
 					return fs.SkipDir
@@ -112,6 +115,10 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 		default:
 			return nil, nil, 0, nil, fmt.Errorf("%s: %w", arg, errNoMeasurement)
 		}
+	}
+	if len(inputs) == 0 && len(refused) > 0 {
+		name := slices.Min(slices.Collect(maps.Keys(refused)))
+		return nil, nil, 0, nil, fmt.Errorf("%s: %w", name, refused[name])
 	}
 	if len(inputs) == 0 {
 		remedy := ""
