@@ -279,3 +279,24 @@ func TestReplayStoredMeasurement(t *testing.T) {
 	wantCode(t, e, 0)
 	wantLine(t, e, fmt.Sprintf("its measurement is not checked: %s cannot be read", filepath.Join(dir, "y.npy")))
 }
+
+// TestReplayReencoded: the replay of a file that cannot have the pixels that were computed says so, and names the file that has them.
+func TestReplayReencoded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a, results := filepath.Join(dir, "a.png"), filepath.Join(dir, "results")
+	write(t, a, deepGrey(t))
+	for out, args := range map[string][]string{"a.jpg": {"--quality", "30"}, "a.png": {"--measurement-range", "9000,60000"}} {
+		out = filepath.Join(dir, "out", out)
+		wantCode(t, ddiff(t, append(quick(a, "--out", out, "--results", results, "--unchecked"), args...)...), 0)
+		_, e := replay(t, 3, out)
+		wantMessage(t, e, "the replay of "+out+" differs", "has other pixels than were computed; replay the restored.png of --results")
+	}
+	kept, err := filepath.Glob(filepath.Join(results, "items", "*", "restored.png"))
+	if must(t, err); len(kept) != 2 {
+		t.Fatalf("the results have %d images", len(kept))
+	}
+	for _, path := range kept {
+		replay(t, 0, path)
+	}
+}

@@ -44,6 +44,7 @@ type output struct {
 	from     origin             // where File and the files beside it are
 	image    *raster.Image      // nil when it cannot be decoded
 	bits     int                // of its samples
+	lossy    bool               // by its compression
 	passport *passport.Passport // nil when it cannot be read
 }
 
@@ -95,6 +96,7 @@ func (o *output) read(ctx context.Context) {
 		return
 	}
 	_, o.bits = raster.Samples(data)
+	o.lossy = raster.IsLossy(data)
 	if o.image, err = raster.Decode(data); err != nil {
 		o.addProblem(file, "pixels", "%v; %s", err, remedy)
 	}

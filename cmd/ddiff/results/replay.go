@@ -229,10 +229,19 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 	switch {
 	case len(out.Problems) > 0:
 		return fmt.Errorf("%w: %s does not match its passport", cli.ErrMismatch, out.File)
+	case largest > tolerance && out.reencoded():
+		return fmt.Errorf("%w: the replay of %s differs by up to %d grey levels: a file with lossy compression, transparency or a range of numbers "+
+			"has other pixels than were computed; replay the restored.png of --results", cli.ErrMismatch, out.File, largest)
 	case largest > tolerance:
 		return fmt.Errorf("%w: the replay of %s differs by up to %d grey levels", cli.ErrMismatch, out.File, largest)
 	}
 	return nil
+}
+
+// reencoded reports whether restore may have written other pixels than were computed.
+func (o *output) reencoded() bool {
+	transparent := slices.ContainsFunc(o.passport.Warnings, func(w item.Warning) bool { return w.Code == item.WarnAlpha })
+	return o.lossy || transparent || o.passport.Item.MeasurementRange != nil
 }
 
 // equal16 reports whether two images of equal size have equal samples of 16 bits.
