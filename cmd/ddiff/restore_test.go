@@ -156,6 +156,11 @@ func TestRestoreRuns(t *testing.T) {
 			t.Errorf("the result has the reason %q", r.Item.Choice)
 		}
 	}
+	for _, name := range []string{"mean", "deviation"} {
+		e := ddiff(t, "verify", filepath.Join(dir, "a."+name+".restored.png"))
+		wantCode(t, e, 3)
+		wantLine(t, e, "passport: the file has none: it is no restored picture, or the mean or deviation of several")
+	}
 	// Restorations, mean and deviation are no inputs of the same command with a wider pattern.
 	before, err := filepath.Glob(filepath.Join(dir, "*.png"))
 	must(t, err)

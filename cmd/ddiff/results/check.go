@@ -103,7 +103,7 @@ func (o *output) read(ctx context.Context) {
 	p, err := passport.Read(data)
 	switch {
 	case errors.Is(err, passport.ErrNone):
-		o.addProblem(file, "passport", "the file has none: another program removed it; %s", remedy)
+		o.addProblem(file, "passport", "the file has none: it is no restored picture, or the mean or deviation of several, or another program removed it; %s", remedy)
 	case errors.Is(err, item.ErrNewer):
 		o.addNewer(file, err)
 	case err != nil:
