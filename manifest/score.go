@@ -16,6 +16,12 @@ const ScoresFolder = "scores/"
 // ScoreFolderName returns the id of a metric as an element of a key: a colon becomes a comma, which Windows allows too.
 func ScoreFolderName(metric string) string { return strings.ReplaceAll(metric, ":", ",") }
 
+// ScorePartName returns the name of a part, without its folder.
+func ScorePartName(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8]) + ".jsonl"
+}
+
 // ScoreHead describes the scores of one part.
 type ScoreHead struct {
 	// Metric is the versioned id, such as "haarpsi@1:png" or "lpips_alex@1:1f2e3d4c".

@@ -3,7 +3,6 @@ package score
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,8 +37,7 @@ func (p *part) write(ctx context.Context, store Store) error {
 			return fmt.Errorf("encode score of item %s: %w", row.Item, err)
 		}
 	}
-	sum := sha256.Sum256(out.Bytes())
-	key := fmt.Sprintf("%s%s/%x.jsonl", manifest.ScoresFolder, manifest.ScoreFolderName(p.head.Metric), sum[:8])
+	key := manifest.ScoresFolder + manifest.ScoreFolderName(p.head.Metric) + "/" + manifest.ScorePartName(out.Bytes())
 	if err := store.Put(ctx, key, out.Bytes()); err != nil {
 		return fmt.Errorf("write %s: %w", key, err)
 	}

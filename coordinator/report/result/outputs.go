@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path"
 	"slices"
 	"strings"
 
@@ -126,7 +127,7 @@ type line struct {
 	text   []byte
 }
 
-// lines yields the lines of the lists FOLDER/NAME/PART.jsonl of this output, and not of one inside.
+// lines yields the lines of the lists FOLDER/NAME/PART.jsonl of this output, and not of one inside. A list of scores has the name of its content.
 func (o Output) lines(ctx context.Context, folder string) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		for info, err := range o.Store.List(ctx, folder) {
@@ -147,6 +148,11 @@ func (o Output) lines(ctx context.Context, folder string) iter.Seq2[line, error]
 				if !yield(line{info.Key, number, text}, nil) {
 					return
 				}
+			}
+			if folder == manifest.ScoresFolder && path.Base(info.Key) != manifest.ScorePartName(data) {
+				yield(line{}, fmt.Errorf("%s: it was changed: its content has the name %s; put the original back, or move the file away and run ddiff score again",
+					info.Key, manifest.ScorePartName(data)))
+				return
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -20,13 +19,13 @@ func TestScoreTable(t *testing.T) {
 	pictures := manifest.ScoredPictures(&done)
 	other := strings.Repeat("00", 16)
 	store := reporttest.NewMemory()
-	for i, part := range []string{
+	for _, part := range []string{
 		`{"metric":"lpips_vgg@1:aaaaaaaa"}` + "\n" + `{"item":"` + done.Item.ID + `","pictures":"` + other + `","value":0.9}`,
 		`{"metric":"lpips_vgg@1:aaaaaaaa"}` + "\n" + `{"item":"` + done.Item.ID + `","pictures":"` + pictures + `","value":0.25}`,
 		`{"metric":"niqe@1"}` + "\n" + `{"item":"` + done.Item.ID + `","pictures":"` + pictures + `","reason":"too small"}`,
 		`{"metric":"nima@1"}` + "\n" + `{"item":"` + strings.Repeat("00", 32) + `","pictures":"` + pictures + `","value":3}`,
 	} {
-		store.Files[fmt.Sprintf("%sm/%d.jsonl", manifest.ScoresFolder, i)] = []byte(part)
+		store.Files[manifest.ScoresFolder+"m/"+manifest.ScorePartName([]byte(part))] = []byte(part)
 	}
 	table, err := readScores(t.Context(), []Output{{Store: store}})
 	reporttest.Must(t, err)
@@ -47,7 +46,7 @@ func TestScoreTable(t *testing.T) {
 	}
 }
 
-// TestScoreTableRefuses names the line of a part that cannot be read.
+// TestScoreTableRefuses names the line of a part that cannot be read, and a part that was changed.
 func TestScoreTableRefuses(t *testing.T) {
 	t.Parallel()
 	good := `{"item":"` + strings.Repeat("5a", 32) + `","pictures":"` + strings.Repeat("00", 16) + `","value":1}`
@@ -65,5 +64,10 @@ func TestScoreTableRefuses(t *testing.T) {
 		if _, err := readScores(t.Context(), []Output{{Store: store}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: error %v, want %q", part, err, want)
 		}
+	}
+	store, part := reporttest.NewMemory(), `{"metric":"psnr@1"}`+"\n"+good
+	store.Files[manifest.ScoresFolder+"m/"+manifest.ScorePartName([]byte(part))] = []byte(strings.Replace(part, `"value":1`, `"value":9`, 1))
+	if _, err := readScores(t.Context(), []Output{{Store: store}}); err == nil || !strings.Contains(err.Error(), "it was changed") {
+		t.Errorf("a changed score: error %v", err)
 	}
 }
