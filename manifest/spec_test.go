@@ -151,6 +151,8 @@ func TestParseErrors(t *testing.T) {
 		{"key is a list", "[a]: 1\n", "c.yaml:1: want a field name, got a list"},
 		{"integer", "steps: many\n", `c.yaml:1: steps: want an integer, got "many"`},
 		{"integer from a fraction", "steps: 2.5\n", `c.yaml:1: steps: want an integer, got "2.5"`},
+		{"octal integer", "steps: 0100\n", `c.yaml:1: steps: "0100" begins with 0, which YAML may read with base 8; remove the 0`},
+		{"octal parameter", "tasks:\n- name: super_resolution\n  params: {factor: 010}\n", `c.yaml:3: tasks[0].params.factor: "010" begins with 0, which YAML may read with base 8; remove the 0`},
 		{"integer too long", "steps: 99999999999999999999\n", `c.yaml:1: steps: want an integer, got "99999999999999999999"`},
 		{"integer from a list", "steps: [1]\n", "c.yaml:1: steps: want an integer, got a list"},
 		{"number", "sigma: small\n", `c.yaml:1: sigma: want a number or auto, got "small"`},

@@ -173,8 +173,15 @@ func (d *yamlDecoder) decode(n *yaml.Node, path string, into any) {
 	}
 }
 
+// octal matches an integer that YAML 1.1 reads with base 8, and YAML 1.2 with base 10.
+var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+
 // scalar decodes a node with one of the tags.
 func (d *yamlDecoder) scalar(n *yaml.Node, path, want string, into any, tags ...string) {
+	if _, text := into.(*string); !text && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && octal.MatchString(n.Value) {
+		d.problem(n, path, fmt.Errorf("%q begins with 0, which YAML may read with base 8; remove the 0", clip(n.Value)))
+		return
+	}
 	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(into) != nil {
 		d.wrongType(n, path, want)
 	}
