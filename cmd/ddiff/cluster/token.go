@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/report/table"
+	"ddiff/internal/cli"
 )
 
 func newTokenCommand() *cobra.Command {
@@ -28,6 +30,12 @@ func newTokenCreateCommand() *cobra.Command {
 		Use: "create", Short: "Create an access token and print it",
 		Long: "Create an access token and print it. Only its SHA-256 is stored: the token cannot be shown again.",
 		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if days == 0 { // the default of a request without days
+				return cli.Usage(errors.New("--days: 0 is outside 1..3650"))
+			}
+			return nil
+		},
 	}, roleAdmin, func(cmd *cobra.Command, b backend, _ []string) error {
 		t, err := b.CreateToken(cmd.Context(), owner, api.Role(role), days)
 		if err != nil {
