@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"reflect"
@@ -83,25 +84,25 @@ func (s *Server) addCampaigns() {
 	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/retry", "Run items again", func(ctx context.Context, in *struct {
 		InCampaign
-		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Requests with one key have one effect"`
+		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Equal requests with one key have one effect"`
 		Body api.Retry
 	},
 	) (api.Retried, error) {
 		if err := s.mayChange(ctx, in.ID); err != nil {
 			return api.Retried{}, err
 		}
-		return s.cfg.Controller.Retry(ctx, in.ID, keyOf(ctx, in.ID, in.Key), in.Body)
+		return s.cfg.Controller.Retry(ctx, in.ID, keyOf(ctx, in.ID, in.Key, in.Body), in.Body)
 	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/append", "Add rows to a campaign that has read its dataset", func(ctx context.Context, in *struct {
 		InCampaign
-		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Requests with one key have one effect"`
+		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Equal requests with one key have one effect"`
 		Body api.Append
 	},
 	) (api.Appended, error) {
 		if err := s.mayChange(ctx, in.ID); err != nil {
 			return api.Appended{}, err
 		}
-		return s.cfg.Controller.Append(ctx, in.ID, keyOf(ctx, in.ID, in.Key), in.Body)
+		return s.cfg.Controller.Append(ctx, in.ID, keyOf(ctx, in.ID, in.Key, in.Body), in.Body)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
 		InCampaign
@@ -113,12 +114,12 @@ func (s *Server) addCampaigns() {
 	s.addEvents()
 }
 
-// keyOf is the id of a command that a caller sends with a key of its own; empty without one.
-func keyOf(ctx context.Context, campaign, key string) string {
+// keyOf is the id of a command that a caller sends with a key of its own; empty without one. Another request with the key is another command.
+func keyOf(ctx context.Context, campaign, key string, request any) string {
 	if key == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(identityOf(ctx).token.ID + " " + campaign + " " + key))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %#v", identityOf(ctx).token.ID, campaign, key, request))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +17,8 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 )
 
@@ -187,6 +190,43 @@ func TestAppendPaths(t *testing.T) {
 	for path, want := range map[string]string{"photos": "relative", "https://user:secret@host/a.csv": "credentials", `/a\nb`: "control characters"} {
 		if a := send(t, http.MethodPost, at, `{"path":"`+path+`"}`, "Content-Type: application/json"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) || strings.Contains(a.body, "secret") {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
+// TestIdempotencyKey: a repeated request with a key is answered as the first one, another request with the key is executed.
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	id := f.campaign("night", "", func(*manifest.Campaign) {})
+	at := f.serve(f.open(), false) + "/api/v1/campaigns/" + id
+	leader := lifecycle.Go(t.Context(), func(ctx context.Context) error {
+		for retry.Sleep(ctx, 10*time.Millisecond) == nil {
+			_, err := board.Update(ctx, f.board, id, func(c *manifest.Campaign) error {
+				if len(c.Commands) == 0 {
+					return board.ErrUnchanged
+				}
+				c.Answered = append(c.Answered, manifest.Answer{ID: c.Commands[0].ID, Items: len(c.Answered) + 1})
+				c.Commands = c.Commands[1:]
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	defer leader.Stop()
+	for _, c := range []struct{ verb, body, want string }{
+		{"append", `{}`, `{"items":1}`},
+		{"append", `{}`, `{"items":1}`},
+		{"retry", `{"missing":true}`, `{"published":2}`},
+		{"append", `{"path":"/more.csv"}`, `{"items":3}`},
+		{"retry", `{"missing":true}`, `{"published":2}`},
+	} {
+		a := send(t, http.MethodPost, at+"/"+c.verb, c.body, "Content-Type: application/json", "Idempotency-Key: nightly 1")
+		if a.status != http.StatusOK || strings.TrimSpace(a.body) != c.want {
+			t.Errorf("%s %s: %d %s, want %s", c.verb, c.body, a.status, a.body, c.want)
 		}
 	}
 }
