@@ -101,13 +101,13 @@ func (a *accounts) load(ctx context.Context, cfg *Config, month string) error {
 		a.set(month, c.Campaign.Owner, accountOf(c.Campaign), cfg.Prices, c.Status.Uses)
 	}
 	prefix := accountFolder + month + "/"
-	for stored, err := range storage.Each(ctx, cfg.Store, prefix, func(ctx context.Context, key string) (stored account, err error) {
-		data, err := cfg.Store.Get(ctx, key)
+	for stored, err := range storage.Each(ctx, cfg.Store, prefix, func(ctx context.Context, info storage.Info) (stored account, err error) {
+		data, err := cfg.Store.Get(ctx, info.Key)
 		if err == nil && json.Unmarshal(data, &stored) != nil {
 			err = storage.ErrCorrupt
 		}
 		if errors.Is(err, storage.ErrCorrupt) {
-			cfg.Logger.Error("skipped what a campaign has used: the object is damaged", "key", key)
+			cfg.Logger.Error("skipped what a campaign has used: the object is damaged", "key", info.Key)
 			stored, err = account{}, nil
 		}
 		return stored, err

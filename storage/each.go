@@ -14,23 +14,23 @@ const eachParallel = 16
 
 // Each yields what read returns for the objects below a prefix, in the order of their keys. It reads several at a time. The
 // last pair has the error of the listing or of read, if any.
-func Each[T any](ctx context.Context, s Store, prefix string, read func(ctx context.Context, key string) (T, error)) iter.Seq2[T, error] {
+func Each[T any](ctx context.Context, s Store, prefix string, read func(ctx context.Context, info Info) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		var keys []string
+		var infos []Info
 		for info, err := range s.List(ctx, prefix) {
 			if err != nil {
 				yield(none, fmt.Errorf("list %s: %w", prefix, err))
 				return
 			}
-			keys = append(keys, info.Key)
+			infos = append(infos, info)
 		}
-		for chunk := range slices.Chunk(keys, eachParallel) {
+		for chunk := range slices.Chunk(infos, eachParallel) {
 			values := make([]T, len(chunk))
 			group, inner := errgroup.WithContext(ctx)
-			for i, key := range chunk {
+			for i, info := range chunk {
 				group.Go(func() (err error) {
-					values[i], err = read(inner, key)
+					values[i], err = read(inner, info)
 					return err
 				})
 			}

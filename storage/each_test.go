@@ -26,8 +26,8 @@ func TestEach(t *testing.T) {
 	for damaged, want := range map[int]int{-1: n, 20: 16, 0: 0} {
 		seen := 0
 		var last error
-		for v, err := range storage.Each(t.Context(), s, "a/", func(ctx context.Context, key string) (int, error) {
-			data, err := s.Get(ctx, key)
+		for v, err := range storage.Each(t.Context(), s, "a/", func(ctx context.Context, info storage.Info) (int, error) {
+			data, err := s.Get(ctx, info.Key)
 			if err != nil {
 				return 0, err
 			}

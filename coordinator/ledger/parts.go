@@ -188,8 +188,8 @@ func (p *Parts) Enter(ctx context.Context, l *Ledger) (seen uint64, err error) {
 }
 
 // read reads one part. It returns nil for a damaged part, and for one that was removed meanwhile.
-func (p *Parts) read(ctx context.Context, key string) (old *part, err error) {
-	data, err := p.cfg.Store.Get(ctx, key)
+func (p *Parts) read(ctx context.Context, info storage.Info) (old *part, err error) {
+	data, err := p.cfg.Store.Get(ctx, info.Key)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil, nil
@@ -200,10 +200,10 @@ func (p *Parts) read(ctx context.Context, key string) (old *part, err error) {
 		old, err = decodePart(data, p.cfg.Campaign)
 	}
 	if err == nil {
-		old.number, _ = strconv.Atoi(strings.TrimPrefix(key, partPrefix(p.cfg.Campaign))) // 0 for the key of another program
+		old.number, _ = strconv.Atoi(strings.TrimPrefix(info.Key, partPrefix(p.cfg.Campaign))) // 0 for the key of another program
 		return old, nil
 	}
-	p.cfg.Logger.Error("skipped a part of the ledger", "key", key, "reason", err)
+	p.cfg.Logger.Error("skipped a part of the ledger", "key", info.Key, "reason", err)
 	return nil, nil
 }
 

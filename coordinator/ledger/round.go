@@ -46,7 +46,7 @@ func StoreRound(ctx context.Context, s storage.Store, campaign string, r Round) 
 
 // Rounds yields the stored rounds of a campaign in order.
 func Rounds(ctx context.Context, s storage.Store, campaign string) iter.Seq2[Round, error] {
-	return storage.Each(ctx, s, RoundPrefix(campaign), func(ctx context.Context, key string) (Round, error) { return readRound(ctx, s, key) })
+	return storage.Each(ctx, s, RoundPrefix(campaign), func(ctx context.Context, info storage.Info) (Round, error) { return readRound(ctx, s, info.Key) })
 }
 
 func readRound(ctx context.Context, s storage.Store, key string) (r Round, err error) {

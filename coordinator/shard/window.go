@@ -105,7 +105,7 @@ func Read(ctx context.Context, s storage.Store, key string) (*Window, error) {
 
 // All yields the stored windows of a campaign in order.
 func All(ctx context.Context, s storage.Store, campaign string) iter.Seq2[*Window, error] {
-	return storage.Each(ctx, s, Prefix(campaign), func(ctx context.Context, key string) (*Window, error) { return Read(ctx, s, key) })
+	return storage.Each(ctx, s, Prefix(campaign), func(ctx context.Context, info storage.Info) (*Window, error) { return Read(ctx, s, info.Key) })
 }
 
 // Decode reads the stored form of a window.

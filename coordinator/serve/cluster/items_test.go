@@ -3,7 +3,9 @@ package cluster_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"runtime"
@@ -15,7 +17,9 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/item"
@@ -131,6 +135,55 @@ func (s withResults) Get(ctx context.Context, key string) ([]byte, error) {
 		return data, nil
 	}
 	return s.Store.Get(ctx, key)
+}
+
+// TestItemsOfReplacedWindow: the list has the items that a window has after a retry of its unreadable rows, and those of a campaign that was
+// deleted and submitted again.
+func TestItemsOfReplacedWindow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	id := f.campaign("night", "", func(c *manifest.Campaign) { c.Items = 1 })
+	window := func(failed bool, itemID, name string) {
+		t.Helper()
+		w := &shard.Window{Header: shard.Header{Schema: 1, Campaign: id, Items: 1, Last: true}}
+		it := item.Item{ID: itemID, Campaign: id, Name: name, Task: "hdr", Method: "ddiff", Solver: json.RawMessage(`{}`)}
+		if failed {
+			w.Failed = []item.Result{{Item: it, Outcome: item.OutcomeFailed, Reason: "no such file"}}
+		} else {
+			w.Items = []item.Item{it}
+		}
+		data, err := w.Encode()
+		must(t, err)
+		must(t, f.store.Put(t.Context(), shard.Key(id, 0), data))
+	}
+	lists := func(want string) func() bool {
+		return func() bool {
+			page, err := c.Items(t.Context(), id, api.ItemQuery{Limit: 9})
+			got := fmt.Sprint(err)
+			for _, it := range page.Items {
+				got += fmt.Sprint(" ", it.Name, " ", it.State)
+			}
+			return got == want
+		}
+	}
+	window(true, boardtest.ID(0), "a")
+	until(t, "the row that cannot be read", lists("<nil> a failed"))
+	mended := boardtest.ID(1)
+	window(false, mended, "a")
+	until(t, "the row that can be read", lists("<nil> a pending"))
+	if d, err := c.Item(t.Context(), id, mended); err != nil || d.Item.ID != mended {
+		t.Errorf("the item that can be read: %+v, %v", d.Item, err)
+	}
+	must(t, f.store.Delete(t.Context(), shard.Key(id, 0)))
+	must(t, f.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
+	until(t, "the deletion", func() bool {
+		_, err := c.Items(t.Context(), id, api.ItemQuery{Limit: 9})
+		return errors.Is(err, api.ErrNotFound)
+	})
+	f.campaign("night", "", func(c *manifest.Campaign) { c.Items = 1 })
+	window(false, boardtest.ID(2), "c")
+	until(t, "the second campaign", lists("<nil> c pending"))
 }
 
 // TestManyItems: pages of a large campaign are quick in every order, and its view is small. DDIFF_API_ITEMS sets the number of items.

@@ -46,8 +46,11 @@ type view struct {
 	service *lifecycle.Service
 	ready   chan struct{} // closed when the table has the states that were stored when the view began
 
-	used time.Time    // see views
-	size atomic.Int64 // the larger of the rows and those that the record has
+	used  time.Time    // see views
+	size  atomic.Int64 // the larger of the rows and those that the record has
+	stale atomic.Bool  // the table has windows that are not stored any more
+
+	stored []storage.Info // of the windows in the table; of follow
 
 	mu     sync.Mutex
 	starts []int         // index of the first item of each window
@@ -69,13 +72,22 @@ func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, erro
 	return v, nil
 }
 
-// run follows the campaign until ctx ends. After an error it reads everything that it has in memory but the windows again.
+// errChanged: a window was replaced, by a retry of its unreadable rows, or deleted with its campaign.
+var errChanged = errors.New("a stored window has changed")
+
+// run follows the campaign until ctx ends or a window changes. After another error it reads everything that it has in memory but the windows again.
 func (v *view) run(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return v.readResults(inner) })
 	group.Go(func() error {
 		for delays := retry.NewBackOff(viewTick/4, 10*viewTick); ; {
-			if err := v.follow(inner); err != nil && inner.Err() == nil {
+			err := v.follow(inner)
+			if errors.Is(err, errChanged) {
+				v.stale.Store(true)
+				v.fail(err)
+				return err
+			}
+			if err != nil && inner.Err() == nil {
 				v.log.Warn("cannot list the items, will retry", "reason", err)
 				v.fail(err)
 			}
@@ -249,19 +261,33 @@ func (v *view) countParts(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// readWindows enters the windows from a number on into the ledger, and those that are new into the table. It returns the number of windows.
+// storedWindow is a window, nil if it was entered before, and the version that is stored.
+type storedWindow struct {
+	info   storage.Info
+	window *shard.Window
+}
+
+// readWindows enters the windows from a number on into the ledger, and those that are new into the table. It returns the number of windows,
+// or errChanged.
 func (v *view) readWindows(ctx context.Context, l *ledger.Ledger, from int) (int, error) {
 	first := shard.Key(v.id, from)
-	for w, err := range storage.Each(ctx, v.cfg.Store, shard.Prefix(v.id), func(ctx context.Context, key string) (*shard.Window, error) {
-		if key < first {
-			return nil, nil
+	listed := 0
+	for s, err := range storage.Each(ctx, v.cfg.Store, shard.Prefix(v.id), func(ctx context.Context, info storage.Info) (s storedWindow, err error) {
+		s.info = info
+		if info.Key >= first {
+			s.window, err = shard.Read(ctx, v.cfg.Store, info.Key)
 		}
-		return shard.Read(ctx, v.cfg.Store, key)
+		return s, err
 	}) {
 		if err != nil {
 			return from, err
 		}
-		if w == nil { // entered before
+		if listed < len(v.stored) && !sameVersion(s.info, v.stored[listed]) {
+			return from, errChanged
+		}
+		listed++
+		w := s.window
+		if w == nil {
 			continue
 		}
 		items := slices.Clone(w.Items)
@@ -286,10 +312,18 @@ func (v *view) readWindows(ctx context.Context, l *ledger.Ledger, from int) (int
 		}
 		if isNew {
 			v.table.Add(items)
+			v.stored = append(v.stored, s.info)
 		}
 		from++
 	}
+	if listed < len(v.stored) {
+		return from, errChanged
+	}
 	return from, nil
+}
+
+func sameVersion(a, b storage.Info) bool {
+	return a.Key == b.Key && a.Size == b.Size && a.Modified.Equal(b.Modified)
 }
 
 // readResults reads the results of done items until ctx ends.

@@ -85,7 +85,12 @@ func (vs *views) use(id string, c *manifest.Campaign) (v *view, err error) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	now := vs.cfg.Now()
-	if v = vs.byID[id]; v == nil {
+	if v = vs.byID[id]; v != nil && v.stale.Load() {
+		delete(vs.byID, id)
+		go v.service.Stop() // it has ended, or is about to
+		v = nil
+	}
+	if v == nil {
 		if c == nil {
 			return nil, nil
 		}
