@@ -43,6 +43,7 @@ var byPath = map[string]string{
 	"cmd/ddiff/results/target.go localImages":         argument + ", among them links to images; it only reads",
 	"cmd/ddiff/run/restore_campaign.go discardOutput": "a folder that this process has made",
 	"cmd/ddiff/run/restore_output.go beginningOf":     argument + "; it only reads",
+	"cmd/ddiff/run/restore_blur.go drawDisk":          ownFolder,
 	"cmd/ddiff/run/restore_files.go checkWritable":    argument + ", and a new file in it",
 	"cmd/ddiff/run/restore_files.go findPictures":     argument,
 	"cmd/ddiff/run/restore_files.go writeNew":         argument + ", and a new file beside it",
