@@ -149,12 +149,15 @@ func (r *runner) validate(context.Context) error {
 
 // openResults opens the store of the campaign's results.
 func (r *runner) openResults(context.Context) error {
-	if err := r.rec.CheckOutput(); err != nil {
-		return rejection{err}
+	err := r.rec.CheckOutput()
+	var store *storage.Prefixed
+	if err == nil {
+		if store, err = storage.NewPrefixed(r.s.cfg.Store, r.rec.Output); err != nil {
+			err = fmt.Errorf("output: %w", err)
+		}
 	}
-	store, err := storage.NewPrefixed(r.s.cfg.Store, r.rec.Output)
 	if err != nil {
-		return rejection{fmt.Errorf("output: %w", err)}
+		return rejection{fmt.Errorf("%w; delete the campaign and submit it with another --output", err)}
 	}
 	r.results = results{store: store, log: r.log, now: r.s.cfg.Now}
 	return nil

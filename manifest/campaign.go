@@ -230,7 +230,7 @@ func (c *Campaign) Validate() error {
 func (c *Campaign) CheckOutput() error {
 	switch top, _, _ := strings.Cut(c.Output, "/"); top {
 	case "campaigns", "coordinators", "priors", ".ddiff":
-		return fmt.Errorf("output: the folder %s of the store has the records of ddiff; delete the campaign and submit it with another --output", top)
+		return fmt.Errorf("output: the folder %s of the store has the records of ddiff", top)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/item"
+	"ddiff/storage"
 )
 
 const (
@@ -78,6 +79,9 @@ func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (api.Sub
 
 // SubmitSpec is Submit of a valid campaign.
 func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Order) (api.Submitted, error) {
+	if err := checkNew(board.NewRecord(spec, o, c.cfg.Now())); err != nil {
+		return api.Submitted{}, fmt.Errorf("submit campaign: %w: %w", board.ErrRefused, err)
+	}
 	limited, cancel := context.WithTimeout(ctx, recallLimit)
 	defer cancel()
 	err := archive.Recall(limited, c.cfg.Board, spec.ID())
@@ -100,6 +104,21 @@ func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Ord
 	}, nil
 }
 
+// checkNew returns an error for a record that a coordinator would reject whatever its files are: a campaign keeps its output.
+func checkNew(r *manifest.Campaign) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	err := r.CheckOutput()
+	if e := storage.CheckKey(strings.TrimSuffix(r.Output, "/")); err == nil && e != nil {
+		err = fmt.Errorf("output: %v", e) //nolint:errorlint // storage.ErrBadKey answers that there is no such file
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; give another folder below the cluster's store", err)
+	}
+	return err
+}
+
 const (
 	// countLimit and countRows limit the time and the rows of a dataset that a check counts.
 	countLimit = 5 * time.Second
@@ -114,7 +133,7 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	spec, err := c.parse(file)
 	if err == nil {
 		out.ID = spec.ID()
-		err = board.NewRecord(spec, o, c.cfg.Now()).Validate()
+		err = checkNew(board.NewRecord(spec, o, c.cfg.Now()))
 	}
 	if err != nil {
 		for _, f := range serve.FieldErrors(err) {

@@ -194,6 +194,26 @@ func TestAppendPaths(t *testing.T) {
 	}
 }
 
+// TestSubmittedOutputs: an output with which every coordinator would reject the campaign is refused, and a check tells it: the campaign would keep it.
+func TestSubmittedOutputs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	at := f.serve(f.open(), false) + "/api/v1/campaigns?output="
+	for _, output := range []string{"./a", "a/../b", "/a", "a//b", "s3://bucket/a", "campaigns/a", "priors", ".ddiff"} {
+		a := send(t, http.MethodPost, at+url.QueryEscape(output), campaignFile, "Content-Type: application/yaml")
+		if a.status != http.StatusConflict || !strings.Contains(a.body, "output: ") || !strings.Contains(a.body, "give another folder") {
+			t.Errorf("%s: %d %s", output, a.status, a.body)
+		}
+		a = send(t, http.MethodPost, at+url.QueryEscape(output)+"&dry_run=true", campaignFile, "Content-Type: application/yaml")
+		if a.status != http.StatusOK || !strings.Contains(a.body, "give another folder") {
+			t.Errorf("check of %s: %d %s", output, a.status, a.body)
+		}
+	}
+	if a := send(t, http.MethodPost, at+"ann/night/", campaignFile, "Content-Type: application/yaml"); a.status != http.StatusCreated {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
 // TestIdempotencyKey: a repeated request with a key is answered as the first one, another request with the key is executed.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
