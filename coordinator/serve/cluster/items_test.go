@@ -172,7 +172,7 @@ func TestItemsOfReplacedWindow(t *testing.T) {
 	mended := boardtest.ID(1)
 	window(false, mended, "a")
 	until(t, "the row that can be read", lists("<nil> a pending"))
-	if d, err := c.Item(t.Context(), id, mended); err != nil || d.Item.ID != mended {
+	if d, err := c.Item(t.Context(), id, mended); err != nil || d.ID != mended {
 		t.Errorf("the item that can be read: %+v, %v", d.Item, err)
 	}
 	must(t, f.store.Delete(t.Context(), shard.Key(id, 0)))
