@@ -1,8 +1,10 @@
 package gc
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +87,26 @@ func TestCollectedOutput(t *testing.T) {
 				t.Errorf("age %v, finished %t, dry %t: left %q, want %q", c.age, c.finished, dry, got, want)
 			}
 		}
+	}
+}
+
+// A campaign whose command no coordinator has answered is not deleted, and not said to end by a cancellation, which it would refuse.
+func TestDeleteWithCommand(t *testing.T) {
+	t.Parallel()
+	_, _, b := boardtest.Start(t)
+	s, _ := storeWith(t, index.KeyComplete)
+	spec, err := manifest.Parse("a", []byte("name: a\ndataset: {path: /a}\ntasks: [hdr]\n"), "/")
+	must(t, err)
+	c, _, err := board.Submit(t.Context(), b, spec, board.Order{}, time.Unix(1e9, 0))
+	must(t, err)
+	_, err = board.Update(t.Context(), b, c.ID, func(c *manifest.Campaign) error {
+		c.Phase, c.Commands = manifest.PhaseFinished, []manifest.Command{{ID: "x", Verb: manifest.CommandRetry}}
+		return nil
+	})
+	must(t, err)
+	_, err = (&Cleaner{Store: s, Board: b, DryRun: true}).Delete(t.Context(), c.ID, false)
+	if !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "retry waits for a coordinator") || strings.Contains(err.Error(), "cancel") {
+		t.Error(err)
 	}
 }
 

@@ -107,6 +107,9 @@ func (d *deletion) checkEnded(ctx context.Context) error {
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil
 	}
+	if err == nil && c.Phase.Ended() && len(c.Commands) > 0 { // a cancellation would not end it
+		return fmt.Errorf("%w: the campaign's %s waits for a coordinator; start one, then repeat the command", board.ErrRefused, c.Commands[0].Verb)
+	}
 	if err == nil && board.Active(c) {
 		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first: ddiff cancel %s", board.ErrRefused, c.Phase, d.id)
 	}
