@@ -103,6 +103,7 @@ func TestSweepOfNoiseLevels(t *testing.T) {
 	for k, sigma := range []float64{0.02, 0.05} {
 		add("hdr", "ddiff", sigma, 0, sigma, 20+float64(k))
 		add("denoise", "ddiff", 0, 100*float64(k+1), sigma, 20+float64(k))
+		results = append(results, reporttest.Result(t, "jpeg", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), reporttest.With(0, fmt.Sprintf(`{"steps":%d,"noise_std":%g}`, 10*(k+1), sigma))))
 		for i, noise := range []float64{0.02, 0.05} {
 			add("hdr", "dpir", sigma, 0, noise, 10*float64(i+1)+float64(k))
 		}
@@ -112,6 +113,9 @@ func TestSweepOfNoiseLevels(t *testing.T) {
 	expect(t, figures, "psnr_vs_sigma_hdr", "dpir noise_std=0.02 psnr", "0.02 10 - - 1", "0.05 11 - - 1")
 	expect(t, figures, "psnr_vs_sigma_hdr", "dpir noise_std=0.05 psnr", "0.02 20 - - 1", "0.05 21 - - 1")
 	expect(t, figures, "psnr_vs_photons_denoise", "ddiff psnr", "100 20 - - 1", "200 21 - - 1")
+	if lines := figures["psnr_vs_steps_jpeg"]; lines != nil { // steps and noise_std differ
+		t.Errorf("a line over steps: %v", lines)
+	}
 }
 
 // A fixed precision has a line of its own.

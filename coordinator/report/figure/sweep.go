@@ -162,9 +162,12 @@ type sweepLine struct {
 	rows              []*aggregate.Row
 }
 
-// sweepLines groups the rows, in order of appearance. The setting noise_std may vary along a line, as it does by default with the noise level, unless
-// the rows have several of one value.
+// sweepLines groups the rows, in order of appearance. The setting noise_std may vary along a line over the noise, as it does by default, unless the rows
+// have several of one noise level.
 func sweepLines(rows []*aggregate.Row, axis sweepAxis) []*sweepLine {
+	if axis.property != propertySigma && axis.property != propertyPhotons {
+		return linesWithout(rows, axis, axis.property)
+	}
 	var lines []*sweepLine
 	for _, l := range linesWithout(rows, axis, axis.property, propertyNoise) {
 		if l.repeats() {
