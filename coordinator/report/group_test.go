@@ -171,6 +171,22 @@ func TestItemsThatFailEarlyAreLeftOut(t *testing.T) {
 	if err != nil || v.Rows[0].LeftOut != 1 || v.Rows[0].Difference.N != 1 {
 		t.Errorf("comparison = %+v, %v", v, err)
 	}
+	// Measurements count, not names, and those of another seed are others.
+	seeded := func(r *item.Result) { r.Item.Seed = 8 }
+	for _, method := range []string{"a", "b"} {
+		results := slices.Concat(sides[0], sides[1][:1], []item.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, reporttest.Scored(25, 20, 0.5, 0), seeded), reporttest.Result(t, "hdr", "b", "1.png", 0, reporttest.Scored(25, 20, 0.5, 0), seeded),
+			reporttest.Result(t, "hdr", "a", "2.png", 0, reporttest.Scored(25, 20, 0.5, 0), seeded), reporttest.Result(t, "hdr", "b", "2.png", 0, reporttest.Scored(25, 20, 0.5, 0), seeded),
+		})
+		lost := sides[1][1]
+		if method == "a" { // b never got the image with the first seed
+			seeded(&lost)
+		}
+		c := summaryOf(t, append(results, lost), selection.First).Comparisons[0]
+		if refused := c.Refused != ""; refused != (method == "a") || !refused && c.LeftOut != 1 {
+			t.Errorf("lost by %s: %+v", method, c)
+		}
+	}
 }
 
 func TestCSVHasReasonsAndNoFormulas(t *testing.T) {

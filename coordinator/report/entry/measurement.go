@@ -16,9 +16,18 @@ import (
 type Group struct {
 	sweep.Cell
 	Measurements []*Measurement
-	// Lost has the names of images of which an item failed before its settings were known, and may belong to the group.
-	Lost map[string]bool
+	// Lost has the rows of which an item failed before its settings were known, and may belong to the group.
+	Lost map[Row]bool
 }
+
+// Row names a row of a dataset in campaigns of one seed.
+type Row struct {
+	Name string
+	Seed uint64
+}
+
+// row is that of the measurement.
+func (m *Measurement) row() Row { return Row{m.Name, m.Seed} }
 
 // Measurement is one measurement that was restored in one way, in any number of runs.
 type Measurement struct {
@@ -54,7 +63,7 @@ func (m *Measurement) ResidualRatio() float64 {
 func groups(ordered []*Entry, rule selection.Rule) []*Group {
 	var out []*Group
 	for same := range sweep.Blocks(ordered, (*Entry).Cell) {
-		g := &Group{Cell: same[0].Cell(), Lost: make(map[string]bool)}
+		g := &Group{Cell: same[0].Cell(), Lost: make(map[Row]bool)}
 		targets, seen := make(map[[16]byte]*Measurement), make(map[[16]byte]bool)
 		for _, e := range same {
 			m := targets[e.Target]
@@ -80,7 +89,7 @@ func groups(ordered []*Entry, rule selection.Rule) []*Group {
 				continue
 			}
 			for _, m := range unresolved.Measurements {
-				g.Lost[m.Name] = true
+				g.Lost[m.row()] = true
 			}
 		}
 	}
@@ -111,25 +120,29 @@ func Pairs(a, b []*Measurement) (out [][2]*Measurement) {
 	return out
 }
 
-// Compared are the pairs of two groups that were given the same measurements, and the number of images that one of them has lost. The error
-// states how the measurements differ; nameA and nameB name the groups in it.
+// Compared are the pairs of two groups that were given the same measurements, and the number of measurements that one of them, or both, have lost.
+// The error states how the measurements differ; nameA and nameB name the groups in it.
 func Compared(a, b *Group, nameA, nameB string) (pairs [][2]*Measurement, lost int, err error) {
 	givenA, givenB := a.Originals(), b.Originals()
 	pairs = Pairs(givenA, givenB)
-	paired, names := make(map[[16]byte]bool), make(map[string]bool)
+	paired := make(map[[16]byte]bool)
 	for _, p := range pairs {
-		paired[p[0].Measurement], names[p[0].Name] = true, true
+		paired[p[0].Measurement] = true
 	}
-	differs := func(given []*Measurement, other *Group) bool {
-		return slices.ContainsFunc(given, func(m *Measurement) bool { return !paired[m.Measurement] && !other.Lost[m.Name] })
+	both := maps.Clone(a.Lost)
+	maps.DeleteFunc(both, func(r Row, _ bool) bool { return !b.Lost[r] })
+	lost, differ := len(both), false
+	for given, other := range map[*Group]*Group{a: b, b: a} {
+		for _, m := range given.Originals() {
+			if !paired[m.Measurement] {
+				lost, differ = lost+1, differ || !other.Lost[m.row()]
+			}
+		}
 	}
-	if differs(givenA, b) || differs(givenB, a) {
+	if differ {
 		return nil, 0, fmt.Errorf("different measurements: %d of %s, %d of %s, %d in common", len(givenA), nameA, len(givenB), nameB, len(pairs))
 	}
-	all := maps.Clone(a.Lost)
-	maps.Copy(all, b.Lost)
-	maps.DeleteFunc(all, func(name string, _ bool) bool { return names[name] })
-	return pairs, len(all), nil
+	return pairs, lost, nil
 }
 
 // Precisions names those of the score network in the runs that the rule uses; "" if one is unknown.
