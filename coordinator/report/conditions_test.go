@@ -240,7 +240,7 @@ func TestTilesOfImagesThatKeepTheirSizes(t *testing.T) {
 	}
 }
 
-// Two operator files of one name, two masks of tasks and two ranges of measurements are problems of their own. Masks of rows are those of their images.
+// Two operator files of one name, two masks of one image and two ranges of measurements are problems of their own.
 func TestFilesOfTasksHaveRows(t *testing.T) {
 	t.Parallel()
 	file := func(text string) *item.Source {
@@ -248,8 +248,8 @@ func TestFilesOfTasksHaveRows(t *testing.T) {
 	}
 	for field, change := range map[string]func(it *item.Item, text string){
 		"operator": func(it *item.Item, text string) { it.Operator = file(text) },
-		"mask":     func(it *item.Item, text string) { it.Mask, it.FromTask = file(text), true },
-		"kernel":   func(it *item.Item, text string) { it.Kernel, it.FromTask = file(text), true },
+		"mask":     func(it *item.Item, text string) { it.Mask = file(text) },
+		"kernel":   func(it *item.Item, text string) { it.Kernel = file(text) },
 		"measurement_range": func(it *item.Item, text string) {
 			it.MeasurementRange = &item.ValueRange{0, map[string]float64{"one": 1, "two": 255}[text]}
 		},
@@ -268,12 +268,20 @@ func TestFilesOfTasksHaveRows(t *testing.T) {
 		for i := range s.Rows {
 			wantSelected(t, results, s.Rows[i].VaryingParams, 2)
 		}
-		for i := range results {
-			results[i].Item.FromTask = false
-		}
-		if rows := len(summaryOf(t, results, selection.First).Rows); (rows == 2) != (field == "mask" || field == "kernel") {
-			t.Errorf("%s of a row: %d rows", field, rows)
-		}
+	}
+}
+
+// Masks of a list, of which each belongs to an image, share a row, also where one image has two of them.
+func TestMasksOfAListShareARow(t *testing.T) {
+	t.Parallel()
+	var results []item.Result
+	for k, image := range []string{"a", "b", "c", "a"} {
+		results = append(results, reporttest.Result(t, "inpaint", "ddiff", image, 0, reporttest.Scored(25, 20, 0.5, 0), func(r *item.Result) {
+			r.Item.Mask = &item.Source{Path: "mask.png", SHA256: regular.SHA256([]byte{byte(k)})}
+		}))
+	}
+	if s := summaryOf(t, results, selection.First); len(s.Rows) != 1 || s.Rows[0].Images != 3 {
+		t.Errorf("rows %+v", s.Rows)
 	}
 }
 

@@ -67,6 +67,15 @@ type contestKey struct {
 	prior   string
 }
 
+// contestOf returns the contest and the settings of an item. Masks and kernels of tasks are problems of their own.
+func contestOf(it *item.Item) (key contestKey, settings string, err error) {
+	cell, err := sweep.CellOf(it)
+	if it.FromTask {
+		cell.Params = sweep.Join(cell.Params, sweep.Files(it))
+	}
+	return contestKey{cell.Problem, cell.Method, cell.Prior}, cell.Settings, err
+}
+
 // tuningPlan has everything that a tuning compares.
 type tuningPlan struct {
 	methods  method.Set
@@ -142,7 +151,7 @@ func filterRows(rows shard.Rows, keep func(manifest.Row) bool) shard.Rows {
 
 // add enters an item of the full sweep.
 func (t *tuningPlan) add(it *item.Item) error {
-	cell, err := sweep.CellOf(it)
+	key, settings, err := contestOf(it)
 	if err != nil {
 		return err
 	}
@@ -151,10 +160,9 @@ func (t *tuningPlan) add(it *item.Item) error {
 		t.names[img.SHA256] = append(names, img.Name)
 		t.images = append(t.images, img)
 	}
-	key := contestKey{cell.Problem, cell.Method, cell.Prior}
 	c := t.byKey[key]
 	if c == nil {
-		c = &contest{problem: cell.Problem, method: cell.Method, prior: cell.Prior, images: map[string]tune.Image{}, byKey: map[string]*tunedCell{}}
+		c = &contest{problem: key.problem, method: key.method, prior: key.prior, images: map[string]tune.Image{}, byKey: map[string]*tunedCell{}}
 		c.files.Operator = pathOf(it.Operator)
 		if it.FromTask {
 			c.files.Mask, c.files.Kernel = pathOf(it.Mask), pathOf(it.Kernel)
@@ -162,7 +170,7 @@ func (t *tuningPlan) add(it *item.Item) error {
 		t.byKey[key], t.contests = c, append(t.contests, c)
 	}
 	c.images[img.SHA256] = img
-	known := c.byKey[cell.Settings]
+	known := c.byKey[settings]
 	if known == nil {
 		var solver method.Settings
 		if err := json.Unmarshal(it.Solver, &solver); err != nil {
@@ -172,9 +180,9 @@ func (t *tuningPlan) add(it *item.Item) error {
 		if err != nil {
 			return fmt.Errorf("read settings of item %s: %w", it.Name, err)
 		}
-		known = &tunedCell{settings: cell.Settings, solver: it.Solver, params: maps.Clone(it.Params),
+		known = &tunedCell{settings: settings, solver: it.Solver, params: maps.Clone(it.Params),
 			steps: solver.Steps, perRun: m.Info().Evaluations(solver)}
-		c.cells, c.byKey[cell.Settings] = append(c.cells, known), known
+		c.cells, c.byKey[settings] = append(c.cells, known), known
 	}
 	known.runs = max(known.runs, it.Run+1)
 	return nil

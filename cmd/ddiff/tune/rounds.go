@@ -10,7 +10,6 @@ import (
 
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
@@ -185,9 +184,9 @@ func (t *tuning) solve(ctx context.Context, want map[solution]bool, report bool)
 
 // solutionOf returns the solution to which an item belongs, the zero one if it is not in the plan.
 func (t *tuning) solutionOf(it *item.Item) solution {
-	cell, err := sweep.CellOf(it)
+	key, settings, err := contestOf(it)
 	if err != nil {
 		return solution{}
 	}
-	return solution{t.byKey[contestKey{cell.Problem, cell.Method, cell.Prior}], cell.Settings, tune.ImageOf(it).SHA256}
+	return solution{t.byKey[key], settings, tune.ImageOf(it).SHA256}
 }

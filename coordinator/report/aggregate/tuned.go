@@ -120,11 +120,12 @@ func (t *Tunings) Of(e *entry.Entry) *TunedImages {
 	}
 	c := &TunedImages{ofRow: [2]map[uint64]bool{{}, {}}}
 	var compared []string
-	if one := t.tuned[tunedSettings{e.Task, e.Method, e.Settings}]; one != nil {
+	settings := sweep.OfSolver(e.Settings)
+	if one := t.tuned[tunedSettings{e.Task, e.Method, settings}]; one != nil {
 		c.chosen[0], compared = one.images, one.compared
 	}
 	c.chosen[1] = make(map[uint64]bool)
-	for _, sha256 := range t.methods.ChosenOn(e.Preset, e.Method, e.Task, e.Settings, compared) {
+	for _, sha256 := range t.methods.ChosenOn(e.Preset, e.Method, e.Task, settings, compared) {
 		c.chosen[1][entry.ImageKey(sha256)] = true
 	}
 	return c

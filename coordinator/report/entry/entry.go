@@ -56,8 +56,10 @@ type Entry struct {
 	Width, Height int
 	Fit           string
 	// Tile is the side of the tiles, 0 without; Tiles has them as settings.
-	Tile    int
-	Tiles   string
+	Tile  int
+	Tiles string
+	// Given has the digests of mask and kernel as parameters.
+	Given   string
 	Outcome item.Outcome
 	Reason  string
 	// Warnings has the codes of the result's warnings.
@@ -108,7 +110,7 @@ func newEntry(r *item.Result) (*Entry, error) {
 	e := &Entry{
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
-		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit), Tile: it.Tile, Tiles: sweep.Tiles(it),
+		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit), Tile: it.Tile, Tiles: sweep.Tiles(it), Given: sweep.Files(it),
 		Outcome: r.Outcome, Reason: r.Reason, Warnings: item.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Form: r.Runtime.Form, Used: string(r.Runtime.Precision), Finished: r.Finished,
 		Image: ImageKey(cmp.Or(imageDigest(it), "name "+it.Name)),
 		Truth: pictureDigest(r, item.FileTruth), Restored: pictureDigest(r, item.FileRestored),

@@ -50,6 +50,7 @@ func Collect(results iter.Seq2[item.Result, error], tasks operator.Set, rule sel
 		s.Columns.apply(e)
 	}
 	divideTiles(s.Entries)
+	divideFiles(s.Entries)
 	slices.SortFunc(s.Entries, CompareEntries)
 	s.Groups = groups(s.Entries, rule)
 	return s, nil
@@ -78,6 +79,39 @@ func divideTiles(entries []*Entry) {
 	for _, e := range entries {
 		if m := rows[e.Cell()]; e.Fit == string(item.FitPad) && e.Tile > 0 && (len(m.tiles) > 1 || m.whole > e.Tile) {
 			e.Settings += ";" + e.Tiles
+		}
+	}
+}
+
+// divideFiles gives the masks and kernels of a problem rows of their own if they are several and one image was measured with all of them. Others are
+// those of a list, of which each belongs to an image.
+func divideFiles(entries []*Entry) {
+	files := make(map[sweep.Problem]map[string]bool)
+	for _, e := range entries {
+		if files[e.Problem] == nil {
+			files[e.Problem] = make(map[string]bool)
+		}
+		files[e.Problem][e.Given] = true
+	}
+	type place struct {
+		sweep.Problem
+		image uint64
+	}
+	ofImage, divided := make(map[place]map[string]bool), make(map[sweep.Problem]bool)
+	for _, e := range entries {
+		if len(files[e.Problem]) == 1 {
+			continue
+		}
+		at := place{e.Problem, e.Image}
+		if ofImage[at] == nil {
+			ofImage[at] = make(map[string]bool)
+		}
+		ofImage[at][e.Given] = true
+		divided[e.Problem] = divided[e.Problem] || len(ofImage[at]) == len(files[e.Problem])
+	}
+	for _, e := range entries {
+		if divided[e.Problem] {
+			e.Params = sweep.Join(e.Params, e.Given)
 		}
 	}
 }

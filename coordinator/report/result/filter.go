@@ -128,7 +128,7 @@ func property(r *item.Result, name string) (value string, known bool, err error)
 	if err != nil {
 		return "", false, err
 	}
-	for _, a := range sweep.Assignments(cell.Params) {
+	for _, a := range sweep.Assignments(sweep.Join(cell.Params, sweep.Files(it))) {
 		if value, known = strings.CutPrefix(a, name+"="); known {
 			return value, true, nil
 		}

@@ -49,8 +49,8 @@ func Pixels(width, height int) string { return strconv.Itoa(width) + "x" + strco
 // Problem is what the images of one row of a table have in common: degradation, noise level and size.
 type Problem struct {
 	Task string `json:"task"`
-	// Params are the complete parameters of the operator, such as "factor=4", with the digests of an operator's file and of the mask or kernel of a task,
-	// and a measurement range; a semicolon separates several.
+	// Params are the complete parameters of the operator, such as "factor=4", with the digest of an operator's file, and a
+	// measurement range; a semicolon separates several. A report adds masks and kernels that it tells apart.
 	Params string `json:"params,omitempty"`
 	// Sigma is the standard deviation of the noise, in units of y, or auto: estimated for each measurement.
 	Sigma item.Sigma `json:"sigma"`

@@ -15,26 +15,46 @@ import (
 
 // Parameters and settings are lists of assignments in one string: "factor=4", "steps=120;gamma0=8;sigma_rule=ddpm".
 
-// paramsText lists operator parameters by name, then what else makes the operator another one. A mask or kernel of a row is that of one image.
+// paramsText lists operator parameters by name, then what else makes the operator another one, but a mask and a kernel, see Files.
 func paramsText(it *item.Item) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(it.Params)) {
 		list = append(list, name+"="+Exact(it.Params[name]))
 	}
-	file := func(name string, s *item.Source) {
-		if s != nil {
-			list = append(list, name+"=sha256:"+s.SHA256[:min(8, len(s.SHA256))])
-		}
-	}
-	file("operator", it.Operator)
-	if it.FromTask {
-		file("mask", it.Mask)
-		file("kernel", it.Kernel)
+	if it.Operator != nil {
+		list = append(list, fileText("operator", it.Operator))
 	}
 	if r := it.MeasurementRange; r != nil {
 		list = append(list, fmt.Sprintf("measurement_range=%v..%v", r[0], r[1]))
 	}
 	return strings.Join(list, ";")
+}
+
+func fileText(name string, s *item.Source) string {
+	return name + "=sha256:" + s.SHA256[:min(8, len(s.SHA256))]
+}
+
+// Files are the digests of an item's mask and kernel as parameters, such as "mask=sha256:0123abcd"; empty without.
+func Files(it *item.Item) string {
+	var list []string
+	if it.Mask != nil {
+		list = append(list, fileText("mask", it.Mask))
+	}
+	if it.Kernel != nil {
+		list = append(list, fileText("kernel", it.Kernel))
+	}
+	return strings.Join(list, ";")
+}
+
+// Join joins two lists of assignments.
+func Join(a, b string) string { return strings.Trim(a+";"+b, ";") }
+
+// OfSolver is a list of settings without those around the solver: tiles and keep_observed.
+func OfSolver(settings string) string {
+	return strings.Join(slices.DeleteFunc(Assignments(settings), func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return slices.Contains([]string{"tile", "overlap", "keep_observed"}, name)
+	}), ";")
 }
 
 // Setting is a setting of a solver; a word has no quotation marks.
