@@ -215,8 +215,8 @@ func (c *Client) SetBudget(ctx context.Context, id string, b manifest.Budget) (m
 	return call[manifest.Budget](ctx, c, http.MethodPost, campaignPath(id, "budget"), nil, b)
 }
 
-// Retry publishes items again, and waits for the coordinator's answer until ctx ends. Requests with the same key have one effect; without
-// one it makes one up.
+// Retry publishes items again, and waits for the coordinator's answer until ctx ends. Equal requests with the same key have one effect;
+// without one it makes one up.
 func (c *Client) Retry(ctx context.Context, id, key string, r Retry) (Retried, error) {
 	return command[Retried](ctx, c, id, "retry", key, r)
 }

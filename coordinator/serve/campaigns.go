@@ -91,7 +91,7 @@ func (s *Server) addCampaigns() {
 		if err := s.mayChange(ctx, in.ID); err != nil {
 			return api.Retried{}, err
 		}
-		return s.cfg.Controller.Retry(ctx, in.ID, keyOf(ctx, in.ID, in.Key, in.Body), in.Body)
+		return s.cfg.Controller.Retry(ctx, in.ID, keyOf(ctx, in.ID, "retry", in.Key, in.Body), in.Body)
 	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/append", "Add rows to a campaign that has read its dataset", func(ctx context.Context, in *struct {
 		InCampaign
@@ -102,7 +102,7 @@ func (s *Server) addCampaigns() {
 		if err := s.mayChange(ctx, in.ID); err != nil {
 			return api.Appended{}, err
 		}
-		return s.cfg.Controller.Append(ctx, in.ID, keyOf(ctx, in.ID, in.Key, in.Body), in.Body)
+		return s.cfg.Controller.Append(ctx, in.ID, keyOf(ctx, in.ID, "append", in.Key, in.Body), in.Body)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
 		InCampaign
@@ -115,11 +115,12 @@ func (s *Server) addCampaigns() {
 }
 
 // keyOf is the id of a command that a caller sends with a key of its own; empty without one. Another request with the key is another command.
-func keyOf(ctx context.Context, campaign, key string, request any) string {
+func keyOf(ctx context.Context, campaign, verb, key string, request any) string {
 	if key == "" {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q %#v", identityOf(ctx).token.ID, campaign, key, request))
+	body, _ := json.Marshal(request) // of texts and flags
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %q %s", identityOf(ctx).token.ID, campaign, verb, key, body))
 	return hex.EncodeToString(sum[:16])
 }
 
