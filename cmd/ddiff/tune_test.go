@@ -180,8 +180,26 @@ func TestTunedFiles(t *testing.T) {
 		"tasks: [{name: inpaint_box, mask: left.npy}, {name: inpaint_box, mask: right.npy}, {name: gaussian_deblur, kernel: kernel.npy}]\n"))
 	wantCode(t, tuneImages(t, campaign, "-o", out), 0)
 	wantTested(t, out, 3)
-	write(t, filepath.Join(dir, "list.csv"), []byte("image,mask\nchelsea.png,left.npy\ncoffee.png,\nrocket.png,\n"))
-	wantRefusal(t, tuneImages(t, campaign, "--images", filepath.Join(dir, "list.csv"), "-o", out, "--dry-run"), 2, "row chelsea has its own mask or kernel beside that of a task")
+	list := filepath.Join(dir, "list.csv")
+	write(t, list, []byte("image,mask\nchelsea.png,left.npy\ncoffee.png,\nrocket.png,\n"))
+	wantRefusal(t, tuneImages(t, campaign, "--images", list, "-o", out, "--dry-run"), 2, "task inpaint_box has a mask or kernel, and some rows have their own")
+	for name, c := range map[string]struct {
+		test, more, rows string
+		items            int
+	}{
+		"kernels for another task": {"coffee, coffee-2", ", {name: gaussian_deblur}", "image,task,kernel\nchelsea.png,inpaint_box,\ncoffee.png,inpaint_box,\nrocket.png,inpaint_box,\n" +
+			"chelsea.png,gaussian_deblur,kernel.npy\ncoffee.png,gaussian_deblur,kernel.npy\nrocket.png,gaussian_deblur,kernel.npy\n", 2},
+		"a mask in every row": {"coffee", "", "image,mask\nchelsea.png,left.npy\ncoffee.png,right.npy\nrocket.png,left.npy\n", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			write(t, list, []byte(c.rows))
+			write(t, campaign, []byte("dataset: {path: list.csv, size: 16}\nsteps: 2\nsolver: {lambda: [1, 2]}\nsplit: {test: ["+c.test+"]}\n"+
+				"tasks: [{name: inpaint_box, mask: left.npy}"+c.more+"]\n"))
+			wantCode(t, tuneImages(t, campaign, "-o", out), 0)
+			wantTested(t, out, c.items)
+		})
+	}
 }
 
 // wantTested checks that the campaign of a tuning has a number of items, which the tuning has restored.

@@ -81,6 +81,7 @@ type tuningPlan struct {
 	methods  method.Set
 	contests []*contest // in the order of the campaign
 	byKey    map[contestKey]*contest
+	fromTask map[string]bool // by task whose items have masks or kernels: they are the task's, see item.Item
 	images   []tune.Image
 	names    map[string][]string // names of rows by digest
 	folds    []tune.Fold
@@ -95,8 +96,7 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c manifest.Catalogue, 
 	}
 	all := *spec
 	all.Split = nil // both sides
-	hasFile := slices.ContainsFunc(spec.Tasks, func(t item.Task) bool { return t.Mask != "" || t.Kernel != "" })
-	t := &tuningPlan{methods: c.Methods, byKey: map[contestKey]*contest{}, names: map[string][]string{}}
+	t := &tuningPlan{methods: c.Methods, byKey: map[contestKey]*contest{}, fromTask: map[string]bool{}, names: map[string][]string{}}
 	var own error
 	sharder, err := shard.New(shard.Config{
 		Spec: &all, Prior: p, Sources: sources, Catalogue: c, Skipped: func(string) { t.skipped++ },
@@ -104,10 +104,6 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c manifest.Catalogue, 
 			if len(r.Overrides.Params) > 0 || r.Overrides.Sigma != nil || r.Overrides.Photons != nil {
 				own = cli.Usage(fmt.Errorf("tune: row %s has its own sigma, photons or parameters; leave these columns out with dataset.columns, "+
 					"or make a list for each problem", r.Name))
-			}
-			if hasFile && (r.Overrides.Mask != "" || r.Overrides.Kernel != "") {
-				own = cli.Usage(fmt.Errorf("tune: row %s has its own mask or kernel beside that of a task; leave these columns out with dataset.columns, "+
-					"or give every row its file", r.Name))
 			}
 			return own == nil
 		}),
@@ -151,6 +147,13 @@ func filterRows(rows shard.Rows, keep func(manifest.Row) bool) shard.Rows {
 
 // add enters an item of the full sweep.
 func (t *tuningPlan) add(it *item.Item) error {
+	if it.Mask != nil || it.Kernel != nil {
+		if fromTask, known := t.fromTask[it.Task]; known && fromTask != it.FromTask {
+			return cli.Usage(fmt.Errorf("tune: task %s has a mask or kernel, and some rows have their own; leave these columns out with dataset.columns, "+
+				"or remove mask and kernel of the task", it.Task))
+		}
+		t.fromTask[it.Task] = it.FromTask
+	}
 	key, settings, err := contestOf(it)
 	if err != nil {
 		return err
