@@ -91,14 +91,24 @@ func TestPreviewReplacesPreviews(t *testing.T) {
 	a, target := filepath.Join(dir, "a.png"), filepath.Join(dir, "a.preview.restored.png")
 	copyFile(t, photograph("coffee"), a)
 	preview := []string{"restore", a, "--task", "denoise", "--steps", "2", "--threads", "1", "--preview"}
-	copyFile(t, a, target)
-	e := ddiff(t, append(preview, "32")...)
-	wantCode(t, e, 3)
-	wantMessage(t, e, "failed: ", target+" exists; give --force to replace it")
-	if string(read(t, target)) != string(read(t, a)) {
-		t.Error("a file of another origin was replaced")
+	for _, other := range []func(){
+		func() { copyFile(t, a, target) },
+		func() { // restores a picture of that name
+			small := filepath.Join(dir, "a.preview.png")
+			write(t, small, grey(32))
+			wantCode(t, ddiff(t, quick(small)...), 0)
+		},
+	} {
+		other()
+		before := read(t, target)
+		e := ddiff(t, append(preview, "32")...)
+		wantCode(t, e, 3)
+		wantMessage(t, e, "failed: ", target+" exists; give --force to replace it")
+		if string(read(t, target)) != string(before) {
+			t.Error("another file than a preview was replaced")
+		}
+		must(t, os.Remove(target))
 	}
-	must(t, os.Remove(target))
 	for _, side := range []int{32, 48} {
 		wantCode(t, ddiff(t, append(preview, strconv.Itoa(side))...), 0)
 		if img := picture(t, target); img.Width != side {

@@ -396,13 +396,11 @@ func (w *pictureWriter) write(res restored, tail string) {
 	err := w.checkNoInput(in, target) // the names of several restorations are known only now
 	if err == nil {
 		if file, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
-			err = writeNew(target, file, w.force)
+			err = writeNew(target, file, w.force || w.replacesPreview(target))
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
-		if old, _ := passportOf(target); old != nil && w.preview > 0 { // of an earlier preview
-			err = writeNew(target, file, true)
-		} else if old != nil && old.Item.ID == res.Item.ID {
+		if old, _ := passportOf(target); old != nil && old.Item.ID == res.Item.ID {
 			err = nil
 		}
 	}

@@ -21,7 +21,9 @@ import (
 const (
 	// previewTail tells a preview from the restored picture.
 	previewTail = "preview"
-	minPreview  = 32
+	// previewFolder begins the name of the folder of the cropped pictures.
+	previewFolder = "ddiff-preview-"
+	minPreview    = 32
 )
 
 // blurWidth is the parameter of a blur whose unit is a part of the picture's shorter side.
@@ -103,6 +105,15 @@ func cropPreview(from, to string, side int) (scale float64, err error) {
 		return 0, err
 	}
 	return scale, os.WriteFile(to, file, 0o600)
+}
+
+// replacesPreview reports whether a restored picture with this path is a preview in place of an earlier one.
+func (w *pictureWriter) replacesPreview(target string) bool {
+	if w.preview == 0 {
+		return false
+	}
+	old, _ := passportOf(target)
+	return old != nil && strings.HasPrefix(filepath.Base(filepath.Dir(old.Item.Measurement.Path)), previewFolder)
 }
 
 // scaled returns the parameters of a task for a preview: its blur is as many pixels wide as that of the picture.
