@@ -116,3 +116,30 @@ func TestPreviewReplacesPreviews(t *testing.T) {
 		}
 	}
 }
+
+// TestPreviewOfRuns: the mean and the deviation of a preview follow its runs, and replace no restored picture.
+func TestPreviewOfRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := filepath.Join(dir, "a.png")
+	write(t, a, grey(64))
+	preview := []string{"restore", a, "--task", "denoise", "--method", "ddiff", "--steps", "2", "--threads", "1", "--runs", "2", "--preview"}
+	for _, side := range []int{32, 48} {
+		wantCode(t, ddiff(t, append(preview, strconv.Itoa(side))...), 0)
+		for _, name := range []string{"run0", "run1", "mean", "deviation"} {
+			if img := picture(t, filepath.Join(dir, "a.preview."+name+".restored.png")); img.Width != side {
+				t.Errorf("%s has %d pixels, want %d", name, img.Width, side)
+			}
+		}
+	}
+	other, mean := filepath.Join(dir, "a.preview.mean.png"), filepath.Join(dir, "a.preview.mean.restored.png")
+	write(t, other, grey(32))
+	wantCode(t, ddiff(t, quick(other, "--force")...), 0)
+	before := read(t, mean)
+	e := ddiff(t, append(preview, "32")...)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: ", mean+" exists; give --force to replace it")
+	if string(read(t, mean)) != string(before) {
+		t.Error("a restored picture was replaced by a mean")
+	}
+}

@@ -363,6 +363,7 @@ func (w *pictureWriter) writeInput(name string) error {
 	}
 	names := resultname.Tails(cells)
 	runs, tails := map[string][]restored{}, []string(nil)
+	replaced := map[string]bool{} // by tail: a run is written in place of one of an earlier preview
 	for i, res := range results {
 		if res.Outcome != item.OutcomeDone {
 			continue
@@ -372,7 +373,9 @@ func (w *pictureWriter) writeInput(name string) error {
 			if runs[tail] = append(runs[tail], res); len(runs[tail]) == 2 {
 				tails = append(tails, tail)
 			}
-			tail = strings.TrimPrefix(fmt.Sprintf("%s.run%d", tail, res.Item.Run), ".")
+			run := strings.TrimPrefix(fmt.Sprintf("%s.run%d", tail, res.Item.Run), ".")
+			replaced[tail] = replaced[tail] || w.replacesPreview(w.inputs[name].target(w.into, run))
+			tail = run
 		}
 		w.write(res, tail)
 	}
@@ -381,7 +384,7 @@ func (w *pictureWriter) writeInput(name string) error {
 			w.write(smallestResidual(runs[tail]), strings.TrimPrefix(tail+"."+chosenRun, "."))
 			continue
 		}
-		if err := w.writeSpread(w.inputs[name], tail, runs[tail]); err != nil {
+		if err := w.writeSpread(w.inputs[name], tail, runs[tail], replaced[tail]); err != nil {
 			return err
 		}
 	}

@@ -19,8 +19,9 @@ const deviationScale = 4
 // spreadNames tell the pictures of several runs from their restorations.
 var spreadNames = []string{"mean", "deviation"}
 
-// writeSpread writes the mean picture of several runs, and the picture of the standard deviation of their pixels; w.mu is locked.
-func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored) error {
+// writeSpread writes the mean picture of several runs, and the picture of the standard deviation of their pixels; w.mu is locked. With replace they may
+// replace others, which have no passport.
+func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored, replace bool) error {
 	var images []*raster.Image
 	var form *raster.Picture
 	for _, res := range runs {
@@ -53,7 +54,8 @@ func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored) e
 		if data, err = w.encode(in, target, data, nil, nil); err != nil {
 			return fmt.Errorf("encode the %s of the runs: %w", name, err)
 		}
-		if err := writeNew(target, data, w.force); err != nil {
+		old, _ := passportOf(target)
+		if err := writeNew(target, data, w.force || replace && old == nil); err != nil {
 			return err
 		}
 		if w.JSON {
