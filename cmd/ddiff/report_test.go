@@ -163,7 +163,7 @@ func TestReportRefused(t *testing.T) {
 func TestExportFolders(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--set", "gamma0=4,8", "--steps", "3")
-	to := filepath.Join(t.TempDir(), "images")
+	to := filepath.Join(t.TempDir(), strings.Repeat("i", 255)) // the longest name
 	e := ddiff(t, "export", out, "--out", to)
 	wantCode(t, e, 0)
 	wantLine(t, e, "images=4 cells=2 dir="+to)

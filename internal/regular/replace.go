@@ -22,7 +22,7 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 // Create writes a file with these permissions, less the umask, atomically and durably: it writes and syncs a temporary file in the same directory and
 // renames it. An error of write leaves the file as it was.
 func Create(path string, mode fs.FileMode, write func(w io.Writer) error) error {
-	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".ddiff-"+rand.Text()+".tmp"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

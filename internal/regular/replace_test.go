@@ -3,6 +3,7 @@ package regular_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"ddiff/internal/regular"
@@ -12,7 +13,7 @@ import (
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file := filepath.Join(dir, "a")
+	file := filepath.Join(dir, strings.Repeat("a", 255)) // the longest name
 	for _, text := range []string{"old", "new"} {
 		if err := regular.Replace(file, []byte(text), 0o640); err != nil {
 			t.Fatal(err)
@@ -24,7 +25,7 @@ func TestReplace(t *testing.T) {
 	if err := regular.Replace(dir, nil, 0o600); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
-	for _, pattern := range []string{filepath.Join(dir, ".*-*"), filepath.Join(filepath.Dir(dir), ".*-*")} {
+	for _, pattern := range []string{filepath.Join(dir, ".?*"), filepath.Join(filepath.Dir(dir), ".?*")} {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) != 0 {
 			t.Errorf("temporary files: %v, %v", left, err)
 		}

@@ -91,7 +91,7 @@ func newTree(dir string) (*tree, error) {
 		return nil, cli.Usage(fmt.Errorf("export: %w", err))
 	}
 	dir = filepath.Clean(dir)
-	temp := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"-"+rand.Text())
+	temp := filepath.Join(filepath.Dir(dir), ".ddiff-"+rand.Text()+".tmp")
 	err = os.Mkdir(temp, 0o755)
 	var root *os.Root
 	if err == nil {
