@@ -113,7 +113,7 @@ func (w *pictureWriter) replacesPreview(target string) bool {
 		return false
 	}
 	old, _ := passportOf(target)
-	return old != nil && strings.HasPrefix(filepath.Base(filepath.Dir(old.Item.Measurement.Path)), previewFolder)
+	return old != nil && old.Item.Measurement != nil && strings.HasPrefix(filepath.Base(filepath.Dir(old.Item.Measurement.Path)), previewFolder)
 }
 
 // scaled returns the parameters of a task for a preview: its blur is as many pixels wide as that of the picture.
