@@ -206,37 +206,42 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 }
 
 // rebuildWindow makes the chosen items of a window that could not be read again, from the current dataset, and replaces the
-// stored window. All other items and failures of the window stay. It returns the chosen items that can be read now.
+// stored window unless nothing has changed. All other items and failures of the window stay. It returns the chosen items that can be read now.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match func(id string) bool) (readable []item.Item, err error) {
 	fresh, err := r.reader.again(ctx, old)
 	if err != nil {
 		return nil, rejection{err}
 	}
 	merged := &shard.Window{Header: old.Header, Items: slices.Clone(old.Items)}
-	placeholders := map[int]string{} // of the chosen items, by index in the manifest
+	chosen := map[int]item.Result{} // by index in the manifest
 	for _, f := range old.Failed {
 		if match(f.Item.ID) {
-			placeholders[f.Item.Index] = f.Item.ID
+			chosen[f.Item.Index] = f
 		} else {
 			merged.Failed = append(merged.Failed, f)
 		}
 	}
 	for _, it := range fresh.Items {
-		if _, ok := placeholders[it.Index]; ok {
+		if _, ok := chosen[it.Index]; ok {
 			merged.Items, readable = append(merged.Items, it), append(readable, it)
 		}
 	}
+	changed := len(readable) > 0
 	for _, f := range fresh.Failed {
-		if _, ok := placeholders[f.Item.Index]; ok {
+		if before, ok := chosen[f.Item.Index]; ok {
 			merged.Failed = append(merged.Failed, f)
+			changed = changed || f.Item.ID != before.Item.ID || f.Reason != before.Reason
 		}
+	}
+	if !changed { // a stored window makes every list of the items begin again
+		return nil, nil
 	}
 	manifest.SortTaskMajor(merged.Items, &r.rec.Spec)
 	if err := r.windows.replace(ctx, merged); err != nil {
 		return nil, err
 	}
 	for _, it := range readable {
-		r.outcomes.ledger.Remove(placeholders[it.Index])
+		r.outcomes.ledger.Remove(chosen[it.Index].Item.ID)
 		r.outcomes.ledger.Add(it.ID)
 	}
 	return readable, nil

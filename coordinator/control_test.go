@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -198,6 +199,7 @@ func TestRetryMatchingItems(t *testing.T) {
 }
 
 // A retry of one item that could not be read publishes this item only, although other items of its window can be read now, too.
+// One that mends nothing stores the window only if a reason is another one.
 func TestRetryOfUnreadableItem(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
@@ -214,11 +216,24 @@ func TestRetryOfUnreadableItem(t *testing.T) {
 		})
 	}
 	counts(2, 4)
+	w := tc.windows(id)[0]
+	retry := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead}}
+	retryAll := func() *shard.Window {
+		t.Helper()
+		if a, err := tc.command(id, retry); err != nil || a.Items != 0 {
+			t.Errorf("%d items are tried again, want none; %v", a.Items, err)
+		}
+		return tc.windows(id)[0]
+	}
+	if got := retryAll(); !reflect.DeepEqual(got, w) {
+		t.Error("a retry that mends nothing has stored the window again")
+	}
+	must(t, os.Truncate(filepath.Join(tc.dir, "last.png"), 0))
+	if got := retryAll(); reflect.DeepEqual(got, w) {
+		t.Error("the stored window does not have the new reason")
+	}
 	tc.image("later", 98)
 	tc.image("last", 99)
-	w, err := shard.Read(t.Context(), tc.store, shard.Key(id, 0))
-	must(t, err)
-	retry := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead}}
 	for i, f := range w.Failed {
 		retry.Items = []string{f.Item.ID}
 		if a, err := tc.command(id, retry); err != nil || a.Items != 1 {
