@@ -400,11 +400,8 @@ func (v *view) await(ctx context.Context) error {
 	}
 }
 
-// query returns a page. It reads the results of the page's items that were not read yet.
+// query returns a page of a view that is ready. It reads the results of the page's items that were not read yet.
 func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
-	if err := v.await(ctx); err != nil {
-		return api.Items{}, err
-	}
 	page, err := v.table.Query(q)
 	// What sorts or filters by results waits a moment for them, unless they are few beside the others.
 	for end := time.Now().Add(readPatience); err == nil && q.NeedsResults() && page.Done-page.Read > page.Done/50 && time.Now().Before(end); {

@@ -62,8 +62,21 @@ func (vs *views) close() {
 	}
 }
 
-// get returns the view of a campaign, and ends those that were used least.
-func (vs *views) get(ctx context.Context, id string) (*view, error) {
+// get returns the view of a campaign once its table is ready, and ends those that were used least. It asks once more if a window has changed meanwhile.
+func (vs *views) get(ctx context.Context, id string) (v *view, err error) {
+	for range 2 {
+		if v, err = vs.find(ctx, id); err != nil {
+			return nil, err
+		}
+		if err = v.await(ctx); !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return v, err
+}
+
+// find returns the view of a campaign, which may have just begun.
+func (vs *views) find(ctx context.Context, id string) (*view, error) {
 	if vs.cfg.Store == nil {
 		return nil, api.NewError(api.ErrRefused, "this program has no access to the store")
 	}
@@ -135,9 +148,6 @@ func (c *Cluster) Throughput(ctx context.Context, id string) (api.Throughput, er
 	if err != nil {
 		return api.Throughput{}, err
 	}
-	if err := v.await(ctx); err != nil {
-		return api.Throughput{}, err
-	}
 	return v.table.Throughput(), nil
 }
 
@@ -145,9 +155,6 @@ func (c *Cluster) Throughput(ctx context.Context, id string) (api.Throughput, er
 func (c *Cluster) Item(ctx context.Context, id, it string) (out api.ItemDetail, err error) {
 	v, err := c.views.get(ctx, id)
 	if err != nil {
-		return out, err
-	}
-	if err := v.await(ctx); err != nil {
 		return out, err
 	}
 	if err := v.enterResults(ctx, []string{it}); err != nil {
