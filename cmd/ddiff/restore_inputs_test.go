@@ -105,6 +105,13 @@ func TestRestoreImpossibleFiles(t *testing.T) {
 	for _, args := range [][]string{{}, {"--force"}, {"--out", filepath.Join(dir, "new")}} {
 		wantError(ddiff(t, quick(append(args, long)...)...), 3, "failed: ", "would have 263 bytes, at most 255 are possible; rename the picture, or give --out FILE")
 	}
+	several := filepath.Join(dir, strings.Repeat("y", 237)+".png") // whose names are too long with their settings only
+	write(t, several, grey(16))
+	for _, args := range [][]string{{"--set", "sigma=0.05,0.1"}, {"--runs", "2"}} {
+		e := ddiff(t, quick(append(args, several)...)...)
+		wantCode(t, e, 3)
+		wantMessage(t, e, "failed: ", " bytes, at most 255 are possible; rename the picture, or give --out FILE")
+	}
 }
 
 // TestRestoreLooksBesideBadFiles: without a task, a file that cannot be read fails alone, and is named for what it is where it is alone.

@@ -214,8 +214,8 @@ func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 			w.fail(in.name, err)
 			continue
 		}
-		if n := len(filepath.Base(target)); n > longestName {
-			w.fail(in.name, fmt.Errorf("the name of its restored picture would have %d bytes, at most %d are possible; rename the picture, or give --out FILE", n, longestName))
+		if err := checkLength(target); err != nil {
+			w.fail(in.name, err)
 			continue
 		}
 		todo = append(todo, in)
@@ -266,6 +266,14 @@ func (w *pictureWriter) checkNoInput(in *picture, target string) error {
 		if other.info != nil && os.SameFile(found, other.info) {
 			return fmt.Errorf("%s is an input, and would be the restored picture of %s; give --out DIR, or leave one of them out", other.name, in.name)
 		}
+	}
+	return nil
+}
+
+// checkLength refuses a restored picture whose name is too long.
+func checkLength(target string) error {
+	if n := len(filepath.Base(target)); n > longestName {
+		return fmt.Errorf("the name of its restored picture would have %d bytes, at most %d are possible; rename the picture, or give --out FILE", n, longestName)
 	}
 	return nil
 }
@@ -396,7 +404,7 @@ func (w *pictureWriter) write(res restored, tail string) {
 	in := w.inputs[res.Item.Name]
 	target := in.target(w.into, tail)
 	var file []byte
-	err := w.checkNoInput(in, target) // the names of several restorations are known only now
+	err := errors.Join(checkLength(target), w.checkNoInput(in, target)) // the names of several restorations are known only now
 	if err == nil {
 		if file, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
 			err = writeNew(target, file, w.force || w.replacesPreview(target))

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -48,7 +49,7 @@ func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored, r
 			return fmt.Errorf("encode the %s of the runs: %w", name, err)
 		}
 		target := in.target(w.into, name)
-		if err := w.checkNoInput(in, target); err != nil {
+		if err := errors.Join(checkLength(target), w.checkNoInput(in, target)); err != nil {
 			return err
 		}
 		if data, err = w.encode(in, target, data, nil, nil); err != nil {
