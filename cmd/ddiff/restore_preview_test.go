@@ -82,6 +82,11 @@ func TestPreviewNames(t *testing.T) {
 	e := ddiff(t, "restore", filepath.Join(dir, "a.png"), filepath.Join(dir, "a.preview.std=2.restored.png"), "--task", "denoise", "--steps", "2", "--threads", "1", "--preview", "48")
 	wantCode(t, e, 0)
 	wantLine(t, e, "done=1 failed=0 dead=0 skipped=1")
+	whole := filepath.Join(dir, "a.restored.png") // not of a preview
+	wantCode(t, ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "denoise", "--steps", "2", "--threads", "1"), 0)
+	e = ddiff(t, "restore", filepath.Join(dir, "a.png"), whole, "--task", "denoise", "--steps", "2", "--threads", "1", "--preview", "48")
+	wantCode(t, e, 0)
+	wantLine(t, e, "done=1 failed=0 dead=0 skipped=1")
 }
 
 // TestPreviewReplacesPreviews: a preview replaces an earlier one, and no other file.

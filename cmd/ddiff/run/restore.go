@@ -136,7 +136,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
 		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
 	}
-	inputs = w.estimateBlurs(inputs)
+	inputs = w.estimateBlurs(w.dropRestored(inputs))
 	if o.preview > 0 {
 		dir, err := os.MkdirTemp("", previewFolder+"*")
 		if err != nil {

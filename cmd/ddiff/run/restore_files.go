@@ -186,7 +186,6 @@ type pictureWriter struct {
 // choose returns the inputs to restore: those without a restored picture, or all with --force. An existing file that is not the
 // restoration of its input with the settings is an error of the input.
 func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
-	inputs = w.dropRestored(inputs)
 	for _, in := range inputs {
 		w.inputs[in.name] = in
 	}
