@@ -105,6 +105,9 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 		}
 	}
 	if o.preview > 0 {
+		if o.format != "" && format != restorer.PNG {
+			return fmt.Errorf("--format %s: a preview is a PNG file; leave --format out", o.format)
+		}
 		for _, in := range inputs {
 			in.ext = restorer.PNG.Extension()
 		}
@@ -122,6 +125,8 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 		return fmt.Errorf("--out %s is a file, and there are %d pictures; give a folder", o.into, len(inputs))
 	case o.format != "" && format != written:
 		return fmt.Errorf("--out %s is a %s file, and --format is %s; leave --format out, or name another file", o.into, written, format)
+	case o.preview > 0 && written != restorer.PNG:
+		return fmt.Errorf("--out %s: a preview is a PNG file; name one, or a folder", o.into)
 	}
 	path, err := filepath.Abs(o.into)
 	if err != nil {
