@@ -5,6 +5,7 @@ import (
 
 	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
 
@@ -18,6 +19,17 @@ func TestDescribe(t *testing.T) {
 	r.Options = map[string]string{onnxruntime.SettingOpenVINO: "2026.4.1"}
 	if got, want := describe(r), "ddiff 1.2.3, ONNX Runtime 1.30.0 on openvino 2026.4.1, threads=2"; got != want {
 		t.Errorf("OpenVINO: %q, want %q", got, want)
+	}
+}
+
+// TestReencoded: the restored.png of an output is no other encoding of itself.
+func TestReencoded(t *testing.T) {
+	t.Parallel()
+	p := &passport.Passport{Warnings: []item.Warning{{Code: item.WarnAlpha}}}
+	for file, want := range map[string]bool{"a.png": true, "out/items/0/" + item.FileRestored: false} {
+		if o := (output{File: file, passport: p}); o.reencoded() != want {
+			t.Errorf("%s: %v, want %v", file, !want, want)
+		}
 	}
 }
 
