@@ -38,7 +38,7 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"restore", coffee, "--task", "denoise", "--out", "/proc/x.jpg", "--format", "png"}, 2, []string{"--out /proc/x.jpg is a jpeg file, and --format is png; leave --format out"}},
 		{[]string{"restore", coffee, "--task", "denoise", "--preview", "48", "--out", "/proc/x", "--format", "tiff"}, 2, []string{"--format tiff: a preview is a PNG file; leave --format out"}},
 		{[]string{"restore", coffee, "--task", "denoise", "--preview", "48", "--out", "/proc/x.jpg"}, 2, []string{"--out /proc/x.jpg: a preview is a PNG file; name one, or a folder"}},
-		{[]string{"restore", coffee, "--task", "denoise", "--keep-observed", "--out", "/proc/x"}, 2, []string{"--keep-observed is for inpainting with --mask FILE, task denoise observes no pixels as they are; leave it out"}},
+		{[]string{"restore", coffee, "--task", "denoise", "--keep-observed", "--out", "/proc/x"}, 2, []string{"observed pixels are kept only in inpainting with a mask, task denoise observes none as they are; do not ask to keep them"}},
 		{[]string{"runtime", "install", "--ep", "foo"}, 2, []string{`unknown execution provider "foo": use "cpu", "cuda" or "openvino"`}},
 	} {
 		args := c.args

@@ -57,7 +57,7 @@ func TestDiskWithoutCache(t *testing.T) {
 		cmd.Env = append(cmd.Env, place...)
 		e := end(t, cmd)
 		wantCode(t, e, 2)
-		wantMessage(t, e, "restore: draw the kernel of a disk: ", "; set XDG_CACHE_HOME to a folder that can be written")
+		wantMessage(t, e, "restore: draw the kernel of a disk: ", "; the user's folder for caches must be one that can be written")
 	}
 }
 

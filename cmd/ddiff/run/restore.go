@@ -247,7 +247,7 @@ func (o *restoreOptions) complete(spec *manifest.Spec, auto bool) error {
 		return cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, d.Input, d.Input))
 	}
 	if o.keepObserved && (d.Input != drawfile.Mask || spec.Dataset.Mask == "") {
-		return cli.Usage(fmt.Errorf("restore: --keep-observed is for inpainting with --mask FILE, task %s observes no pixels as they are; leave it out", spec.Tasks[0].Name))
+		return cli.Usage(fmt.Errorf("restore: observed pixels are kept only in inpainting with a mask, task %s observes none as they are; do not ask to keep them", spec.Tasks[0].Name))
 	}
 	return nil
 }

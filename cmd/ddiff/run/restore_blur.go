@@ -80,7 +80,7 @@ func drawDisk(radius float64) (path string, err error) {
 		err = regular.Replace(path, data, 0o644)
 	}
 	if err != nil {
-		return "", fmt.Errorf("draw the kernel of a disk: %w; set XDG_CACHE_HOME to a folder that can be written", err)
+		return "", fmt.Errorf("draw the kernel of a disk: %w; the user's folder for caches must be one that can be written", err)
 	}
 	return path, nil
 }

@@ -157,7 +157,7 @@ func TestSession(t *testing.T) {
 		{"wrong range", []any{header(910, `,"range":[0,0.01]`), y}, 910, "values lie between", true},
 		{"mask of another size", []any{header(911, `,"mask":{"shape":[5,7]}`), y, values(35)}, 911, "mask", true},
 		{"wrong states", []any{header(913, `,"states":"every"`), y}, 913, "keep_states", false},
-		{"nothing observed", []any{header(916, `,"keep_observed":true`), y}, 916, "is for inpainting", false},
+		{"nothing observed", []any{header(916, `,"keep_observed":true`), y}, 916, "only in inpainting with a mask", false},
 		{"no operator file", []any{strings.Replace(header(914, ""), `"task":"denoise"`, `"operator":"missing.onnx"`, 1), y}, 914, "no such file", false},
 		{"a task and an operator", []any{header(915, `,"operator":"missing.onnx"`), y}, 915, "send one of them", false},
 		{"missing file", []any{"\n{\"id\":912,\"task\":\"denoise\",\"pictures\":[{\"path\":\"missing.png\"}]}\n"}, 912, "no such file", true},
