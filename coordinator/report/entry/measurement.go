@@ -84,8 +84,11 @@ func groups(ordered []*Entry, rule selection.Rule) []*Group {
 		out = append(out, g)
 	}
 	for _, unresolved := range out {
+		if unresolved.Resolved() {
+			continue
+		}
 		for _, g := range out {
-			if unresolved.Resolved() || !unresolved.MayBe(g.Cell) {
+			if !unresolved.MayBe(g.Cell) {
 				continue
 			}
 			for _, m := range unresolved.Measurements {

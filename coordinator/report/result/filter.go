@@ -124,11 +124,7 @@ func property(r *item.Result, name string) (value string, known bool, err error)
 	if value, known = values[name]; known {
 		return value, true, nil
 	}
-	cell, err := sweep.CellOf(it)
-	if err != nil {
-		return "", false, err
-	}
-	for _, a := range sweep.Assignments(sweep.Join(cell.Params, sweep.Files(it))) {
+	for _, a := range sweep.Assignments(sweep.Join(sweep.Params(it), sweep.Files(it))) {
 		if value, known = strings.CutPrefix(a, name+"="); known {
 			return value, true, nil
 		}

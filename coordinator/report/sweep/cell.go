@@ -156,7 +156,7 @@ func CellOf(it *item.Item) (Cell, error) {
 		sigma = item.SigmaAuto
 	}
 	return Cell{
-		Problem{Task: it.Task, Params: paramsText(it), Sigma: sigma, Photons: it.Photons, Size: sizeOf(it)},
+		Problem{Task: it.Task, Params: Params(it), Sigma: sigma, Photons: it.Photons, Size: sizeOf(it)},
 		Approach{Method: it.Method, Prior: it.Prior, Settings: strings.Join(list, ";"), Precision: it.Precision},
 	}, nil
 }

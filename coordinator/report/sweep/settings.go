@@ -15,8 +15,8 @@ import (
 
 // Parameters and settings are lists of assignments in one string: "factor=4", "steps=120;gamma0=8;sigma_rule=ddpm".
 
-// paramsText lists operator parameters by name, then what else makes the operator another one, but a mask and a kernel, see Files.
-func paramsText(it *item.Item) string {
+// Params lists the parameters of an item's operator by name, then what else makes the operator another one, but a mask and a kernel, see Files.
+func Params(it *item.Item) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(it.Params)) {
 		list = append(list, name+"="+Exact(it.Params[name]))

@@ -79,7 +79,7 @@ func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (api.Sub
 
 // SubmitSpec is Submit of a valid campaign.
 func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Order) (api.Submitted, error) {
-	if err := checkNew(board.NewRecord(spec, o, c.cfg.Now())); err != nil {
+	if err := checkOutput(board.NewRecord(spec, o, c.cfg.Now())); err != nil {
 		return api.Submitted{}, fmt.Errorf("submit campaign: %w: %w", board.ErrRefused, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, recallLimit)
@@ -104,11 +104,8 @@ func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Ord
 	}, nil
 }
 
-// checkNew returns an error for a record that a coordinator would reject whatever its files are: a campaign keeps its output.
-func checkNew(r *manifest.Campaign) error {
-	if err := r.Validate(); err != nil {
-		return err
-	}
+// checkOutput returns an error for an output with which a coordinator would reject the campaign, which keeps it.
+func checkOutput(r *manifest.Campaign) error {
 	err := r.CheckOutput()
 	if e := storage.CheckKey(strings.TrimSuffix(r.Output, "/")); err == nil && e != nil {
 		err = fmt.Errorf("output: %v", e) //nolint:errorlint // storage.ErrBadKey answers that there is no such file
@@ -133,7 +130,10 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	spec, err := c.parse(file)
 	if err == nil {
 		out.ID = spec.ID()
-		err = checkNew(board.NewRecord(spec, o, c.cfg.Now()))
+		r := board.NewRecord(spec, o, c.cfg.Now())
+		if err = r.Validate(); err == nil {
+			err = checkOutput(r)
+		}
 	}
 	if err != nil {
 		for _, f := range serve.FieldErrors(err) {
