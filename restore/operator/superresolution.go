@@ -72,7 +72,8 @@ func enlarge(y []float32, rows, cols *axis.Band) []float32 {
 	out := make([]float32, 0, len(y)/n*rows.Rows*cols.Rows)
 	for ; len(y) > 0; y = y[n:] {
 		m := &axis.Matrix{Rows: rows.Cols, Cols: cols.Cols, Data: y[:n]}
-		out = append(out, cols.After(rows.Times(m)).Data...)
+		wide := cols.Times(m.Transposed()).Transposed()
+		out = append(out, rows.Times(wide).Data...)
 	}
 	return out
 }

@@ -45,6 +45,21 @@ func filterPaethFast(out, row, above []byte, pixel int) (n, repeats int) {
 	return n, repeats
 }
 
+// addFast is [AddWeighted] for the first values, and returns their number.
+func addFast(sum []float64, weight float64, values []float32) int {
+	all := fast(len(values), 4)
+	if all > 0 {
+		_ = sum[all-1] // fails for few sums, of whose number a call knows nothing
+	}
+	for n := 0; n < all; n += mostFast {
+		addAVX2(&sum[n], weight, &values[n], min(mostFast, all-n))
+	}
+	return all
+}
+
+//go:noescape
+func addAVX2(sum *float64, weight float64, values *float32, n int)
+
 //go:noescape
 func finiteAVX2(values *float32, n int) bool
 

@@ -11,6 +11,24 @@ GLOBL most<>(SB), RODATA, $8
 DATA byte<>+0(SB)/2, $0x00ff
 GLOBL byte<>(SB), RODATA, $2
 
+// func addAVX2(sum *float64, weight float64, values *float32, n int)
+TEXT ·addAVX2(SB), NOSPLIT, $0-32
+	MOVQ sum+0(FP), DI
+	VBROADCASTSD weight+8(FP), Y1
+	MOVQ values+16(FP), SI
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+sums:
+	VCVTPS2PD (SI)(DX*4), Y0
+	VMULPD Y1, Y0, Y0
+	VADDPD (DI)(DX*8), Y0, Y0
+	VMOVUPD Y0, (DI)(DX*8)
+	ADDQ $4, DX
+	CMPQ DX, CX
+	JLT sums
+	VZEROUPPER
+	RET
+
 // func finiteAVX2(values *float32, n int) bool
 TEXT ·finiteAVX2(SB), NOSPLIT, $0-17
 	MOVQ values+0(FP), SI

@@ -2,6 +2,8 @@
 
 package raster
 
+func addFast([]float64, float64, []float32) int { return 0 }
+
 func finiteFast([]float32) int { return 0 }
 
 func samples8Fast([]byte, []float32, int) int { return 0 }

@@ -160,6 +160,26 @@ func TestResampleReference(t *testing.T) {
 	}
 }
 
+// TestAddWeighted: all numbers of values, also those for which a processor has no group, change as many sums and no more, by the bits of one after the other.
+func TestAddWeighted(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 3, 4, 5, 8, 13, 1<<17 + 6} {
+		values, sums, want := make([]float32, n), make([]float64, n+4), make([]float64, n+4)
+		for i := range sums {
+			sums[i] = 1 / float64(i+3)
+			want[i] = sums[i]
+		}
+		for i := range values {
+			values[i] = 1 / float32(i+7)
+			want[i] += float64(-0.3 * float64(values[i]))
+		}
+		AddWeighted(sums, -0.3, values)
+		if !slices.Equal(sums, want) {
+			t.Errorf("%d values: the sums differ", n)
+		}
+	}
+}
+
 // TestFitDoesNotAlias: stripes of one pixel shrink to grey.
 func TestFitDoesNotAlias(t *testing.T) {
 	t.Parallel()

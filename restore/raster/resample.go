@@ -112,9 +112,7 @@ func resampleDown(img *Image, a axis) *Image {
 		for y, t := range all {
 			clear(sum)
 			for k, weight := range t.weight {
-				for x, v := range src[(t.first+k)*w : (t.first+k+1)*w] {
-					sum[x] += weight * float64(v)
-				}
+				AddWeighted(sum, weight, src[(t.first+k)*w:(t.first+k+1)*w])
 			}
 			for x, v := range sum {
 				dst[y*w+x] = float32(v)
@@ -122,6 +120,13 @@ func resampleDown(img *Image, a axis) *Image {
 		}
 	}
 	return out
+}
+
+// AddWeighted adds values times a weight to at least as many sums. The conversion prevents that a processor rounds a product and a sum together.
+func AddWeighted(sum []float64, weight float64, values []float32) {
+	for i := addFast(sum, weight, values); i < len(values); i++ {
+		sum[i] += float64(weight * float64(values[i]))
+	}
 }
 
 // Scale returns an image of w by h pixels, with the filter of [Fit]. [ErrShape]: a size is not positive.

@@ -120,33 +120,6 @@ func (b *Band) Times(m *Matrix) *Matrix {
 	return product(b.Rows, m, func(i int) (first int, weights []float32) { return b.first[i], b.weights[i] })
 }
 
-// After is the product of a matrix and the transposed band, accumulated in float64.
-func (b *Band) After(m *Matrix) *Matrix {
-	const lanes = 4 // rows whose sums do not wait for each other
-	out, columns := newMatrix(m.Rows, b.Rows), make([][lanes]float64, m.Cols)
-	for top := 0; top < m.Rows; top += lanes {
-		var dst [lanes][]float32
-		for i := range dst {
-			at := min(top+i, m.Rows-1) // the last row again beyond it
-			for k, v := range m.Data[at*m.Cols:][:m.Cols] {
-				columns[k][i] = float64(v)
-			}
-			dst[i] = out.Data[at*b.Rows:][:len(b.weights)]
-		}
-		to0, to1, to2, to3 := dst[0], dst[1], dst[2], dst[3]
-		for j, weights := range b.weights {
-			var p, q, r, s float64 // in registers, which an array is not
-			values := columns[b.first[j]:][:len(weights)]
-			for k, weight := range weights {
-				w, v := float64(weight), &values[k]
-				p, q, r, s = p+w*v[0], q+w*v[1], r+w*v[2], s+w*v[3]
-			}
-			to0[j], to1[j], to2[j], to3[j] = float32(p), float32(q), float32(r), float32(s)
-		}
-	}
-	return out
-}
-
 // Forward builds L·x·Rᵀ.
 func (s Separable) Forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 	return s.cols.Along(g, s.rows.Along(g, x, Rows), Cols)

@@ -1,6 +1,9 @@
 package axis
 
-import "ddiff/restore/onnx"
+import (
+	"ddiff/restore/onnx"
+	"ddiff/restore/raster"
+)
 
 // Matrix is a small dense constant, stored row by row.
 type Matrix struct {
@@ -47,10 +50,7 @@ func product(rows int, b *Matrix, row func(i int) (first int, weights []float32)
 			if w == 0 {
 				continue
 			}
-			weight, row := float64(w), b.Data[(first+k)*b.Cols:][:len(sum)]
-			for j, v := range row {
-				sum[j] += weight * float64(v)
-			}
+			raster.AddWeighted(sum, float64(w), b.Data[(first+k)*b.Cols:][:b.Cols])
 		}
 		for j, s := range sum {
 			out.Data[i*b.Cols+j] = float32(s)
