@@ -36,7 +36,9 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 		return add(name, data, err)
 	}
 	var errs []error
-	if j.truth != nil {
+	if j.file != nil {
+		errs = append(errs, add(item.FileTruth, j.file, nil))
+	} else if j.truth != nil {
 		data, err := raster.EncodePicture(j.truth, raster.Picture{Bits: j.bits})
 		errs = append(errs, add(item.FileTruth, data, err))
 	}

@@ -39,6 +39,7 @@ type Job struct {
 	Warnings []item.Warning
 
 	truth    *raster.Image // nil when only a measurement exists
+	file     []byte        // of the truth, where it contains nothing but the pixels of the working size; else nil
 	bits     int           // per sample of the truth's file, 8 or 16; 0 without one
 	draw     *operator.Draw
 	mask     *operator.Draw // of the pixels of y, for a task whose draw is none
@@ -147,10 +148,13 @@ func (s Loader) Fetch(ctx context.Context, j *Job) error {
 // decodeTruth decodes the image and fits it to its working size.
 func (s Loader) decodeTruth(j *Job, data []byte) error {
 	img, err := raster.Decode(data)
-	if err == nil {
-		img, err = raster.InChannels(img, j.Op.Image.Channels)
-	}
 	if err != nil {
+		return fmt.Errorf("decode %s: %w", j.Item.Image.Public(), err)
+	}
+	if img.Width == j.Item.Width && img.Height == j.Item.Height && img.Channels == j.Op.Image.Channels && raster.IsPlain(data) {
+		j.file = data
+	}
+	if img, err = raster.InChannels(img, j.Op.Image.Channels); err != nil {
 		return fmt.Errorf("decode %s: %w", j.Item.Image.Public(), err)
 	}
 	_, j.bits = raster.Samples(data)

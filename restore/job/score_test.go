@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
+	"ddiff/restore/raster/container"
 	"ddiff/restore/solver"
 )
 
@@ -143,5 +145,32 @@ func TestArtifacts(t *testing.T) {
 	tk.draw.Dims = []int{3}
 	if _, err := tk.Artifacts(); err == nil || !strings.Contains(err.Error(), "encode "+"mask.npy") {
 		t.Errorf("a mask of another size: %v", err)
+	}
+}
+
+// TestTruthFile: the truth's file is the image's own where it has the working size and nothing but pixels; any other is encoded, so that no metadata comes along.
+func TestTruthFile(t *testing.T) {
+	t.Parallel()
+	img := raster.New(3, 16, 16)
+	for i := range img.Pix {
+		img.Pix[i] = float32(i%256)/127.5 - 1
+	}
+	own, err := raster.EncodePNG(img)
+	must(t, err)
+	noted, err := container.InsertPNG(own, []container.PNGChunk{{Kind: "tEXt", Data: []byte("Author\x00me")}}, nil)
+	must(t, err)
+	for name, c := range map[string]struct {
+		file []byte
+		side int
+		same bool
+	}{"plain": {own, 16, true}, "with text": {noted, 16, false}, "scaled": {own, 8, false}} {
+		tk := solved(t, operator.SuperResolution, c.side)
+		tk.Item.Image, tk.Item.Fit = &item.Source{}, item.FitCenterCrop
+		must(t, Loader{Engine: engineOf(t)}.decodeTruth(tk, c.file))
+		files, err := tk.Artifacts()
+		must(t, err)
+		if files[0].Name != item.FileTruth || bytes.Equal(files[0].Data, c.file) != c.same || !raster.IsPlain(files[0].Data) {
+			t.Errorf("%s: %s of %d bytes of a file of %d", name, files[0].Name, len(files[0].Data), len(c.file))
+		}
 	}
 }

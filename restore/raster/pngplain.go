@@ -47,6 +47,20 @@ func plainRGB(file []byte) *image.RGBA {
 	return img
 }
 
+// IsPlain reports whether a file is one that plainRGB decodes and contains nothing else: no metadata, no bytes after its end. Its pixels are not decoded.
+func IsPlain(file []byte) bool {
+	const frame = 12 // bytes of a chunk beside its data
+	size := len(container.PNGMagic)
+	for c, err := range container.PNGChunks(file) {
+		if err != nil || c.Kind != "IHDR" && c.Kind != "IDAT" && c.Kind != "IEND" {
+			return false
+		}
+		size += frame + len(c.Data)
+	}
+	header, _ := plainChunks(file)
+	return header != nil && size == len(file)
+}
+
 // plainChunks returns the header and the pixels of a PNG file. The header is nil if it is that of another form, or a chunk is damaged, has an unusual place or
 // changes the pixels.
 func plainChunks(file []byte) (header []byte, body *bytes.Reader) {

@@ -81,6 +81,32 @@ func TestPlainRGB(t *testing.T) {
 	}
 }
 
+// TestIsPlain: a plain file has its pixels and nothing else.
+func TestIsPlain(t *testing.T) {
+	t.Parallel()
+	rows := bytes.Repeat([]byte{4, 10, 20, 30, 250, 20, 30}, 5)
+	plain := plainFile(t, 2, 5, rows, nil, 9, "")
+	grey := bytes.Replace(plain, []byte{8, 2, 0, 0, 0}, []byte{8, 0, 0, 0, 0}, 1)
+	noted, err := container.InsertPNG(plain, []container.PNGChunk{{Kind: "tEXt", Data: []byte("Author\x00me")}}, nil)
+	must(t, err)
+	for name, c := range map[string]struct {
+		file []byte
+		want bool
+	}{
+		"plain":        {plain, true},
+		"text":         {noted, false},
+		"more bytes":   {append(bytes.Clone(plain), 0), false},
+		"few bytes":    {plain[:len(plain)-1], false},
+		"other header": {grey, false},
+		"16 bits":      {bytes.Replace(plain, []byte{8, 2, 0, 0, 0}, []byte{16, 2, 0, 0, 0}, 1), false},
+		"no PNG file":  {[]byte("GIF89a"), false},
+	} {
+		if got := IsPlain(c.file); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // FuzzPlainRGB: what plainRGB reads of any bytes is what the standard library reads.
 func FuzzPlainRGB(f *testing.F) {
 	rows := bytes.Repeat([]byte{4, 10, 20, 30, 250, 20, 30}, 5)
