@@ -15,11 +15,14 @@ import (
 	"ddiff/telemetry"
 )
 
-// finish scores an item and stores its artifacts and result.
+// finish applies A to the restored image, scores it, and stores its artifacts and result.
 func (e engineRestorer) finish(t *task) (*item.Result, error) {
 	e.recordStage(t.ctx, t, telemetry.StageScore)
 	var scores item.Metrics
-	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(context.Context) (err error) {
+	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(ctx context.Context) (err error) {
+		if err := t.Solved(ctx, t.assigned.Engine, t.solution); err != nil {
+			return err
+		}
 		if scores, err = t.Score(); err == nil {
 			t.Warn(t.assigned.Engine, scores)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -94,7 +95,7 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 	return a.loader.Fitting(tasks[0].Plan, n)
 }
 
-// solveBatch solves a batch step by step, and applies A to the restored images.
+// solveBatch solves a batch step by step. The device waits for whatever else is done here.
 func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	first, n := tasks[0], len(tasks)
 	// Draining does not interrupt a step at once; the cancellation of the campaign does.
@@ -123,14 +124,19 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		return a.Wrap(err)
 	}
 	problems, states, curves, kept := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n), make([]solver.Kept, n)
+	var begins sync.WaitGroup
 	for i, t := range tasks {
-		if problems[i] = t.Problem; t.checkpoint == nil {
-			states[i] = s.Start(t.Problem.Key)
-			continue
-		}
-		// The solver works in place, and the items of a failed batch are retried from their checkpoints.
-		states[i], curves[i] = t.checkpoint.State.Clone(), t.checkpoint.Curves.Clone()
+		problems[i] = t.Problem
+		begins.Go(func() {
+			if t.checkpoint == nil {
+				states[i] = s.Start(t.Problem.Key)
+				return
+			}
+			// The solver works in place, and the items of a failed batch are retried from their checkpoints.
+			states[i], curves[i] = t.checkpoint.State.Clone(), t.checkpoint.Curves.Clone()
+		})
 	}
+	begins.Wait()
 	begin := e.cfg.Now()
 	share := func() float64 { return e.cfg.Now().Sub(begin).Seconds() / float64(n) }
 	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.Ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
@@ -178,7 +184,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		return err
 	}
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage()/time.Duration(p.evaluations()))
-	a.Next(stageApply, e.cfg.Limits.Finish, false)
+	a.Next(stageDecode, e.cfg.Limits.Finish, false)
 	answers, err := s.Answers(a.Ctx, states)
 	if err != nil {
 		return a.Wrap(err)
@@ -186,9 +192,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	seconds := share()
 	for i, t := range tasks {
 		t.seconds, t.batch, t.cost = t.spent()+seconds, n, cost
-		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i], Kept: kept[i]}); err != nil {
-			return err
-		}
+		t.solution = solver.Solution{X: answers[i], Curves: curves[i], Kept: kept[i]}
 	}
 	return nil
 }
@@ -197,7 +201,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 const (
 	stageCompile = "compile"
 	stageSolve   = "solve"
-	stageApply   = "apply"
+	stageDecode  = "decode" // the answers of a latent prior
 )
 
 // maxStepSpans is the largest number of spans of the steps of a run: longer runs have several steps in one.

@@ -12,6 +12,7 @@ import (
 	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/restore/method"
+	"ddiff/restore/solver"
 )
 
 // task is a leased item in flight.
@@ -26,10 +27,11 @@ type task struct {
 	starts     []attemptStart // of a suspect, the last one is this attempt's
 	fault      error          // the device's failure that ended the worker
 
-	seconds float64
-	cost    method.Cost
-	batch   int
-	written int // size of the largest file that was written last
+	solution solver.Solution
+	seconds  float64
+	cost     method.Cost
+	batch    int
+	written  int // size of the largest file that was written last
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight

@@ -135,9 +135,11 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 // SolveKeeping is Solve that also keeps the images after some steps, see ResumeKeeping.
 func (s *Solver) SolveKeeping(ctx context.Context, problems []Problem, at func(step int) bool, progress func(step int) error) ([]Solution, error) {
 	states, curves, kept := make([]State, len(problems)), make([]Curves, len(problems)), make([]Kept, len(problems))
+	var begins sync.WaitGroup
 	for i, p := range problems {
-		states[i] = s.Start(p.Key)
+		begins.Go(func() { states[i] = s.Start(p.Key) })
 	}
+	begins.Wait()
 	if err := s.ResumeKeeping(ctx, problems, states, curves, at, kept, progress); err != nil {
 		return nil, err
 	}
@@ -207,39 +209,18 @@ func (s *Solver) tooLarge() string {
 // load checks the parts of the problems, which begin at problem first of the batch, and copies them and the states to the
 // model's inputs. Unused places of the batch repeat the first problem. It binds the inputs that are equal in all steps.
 func (s *Solver) load(problems []Problem, states []State, first int) error {
-	for i := range s.n {
+	err := prior.Beside(s.n, func(i int) error {
 		j := i
 		if j >= len(problems) {
 			j = 0
 		}
-		if got, want := len(states[j].Tensors), len(s.run.Info.State); got != want {
-			return fmt.Errorf("solve: problem %d: %d state tensors, want %d", first+j+1, got, want)
+		if err := s.loadPlace(i, problems[j], states[j]); err != nil {
+			return fmt.Errorf("solve: problem %d: %w", first+j+1, err)
 		}
-		parts := []Tensor{{method.InputMeasurement, problems[j].Y}, {method.InputMask, problems[j].Draw}}
-		if t := s.in[method.InputWeights]; t != nil {
-			weights := problems[j].Weights
-			if weights == nil {
-				weights = slices.Repeat([]float32{1}, len(t.F32)/s.n)
-			}
-			parts = append(parts, Tensor{method.InputWeights, weights})
-		}
-		for _, t := range states[j].Tensors {
-			parts = append(parts, Tensor{method.StateInput(t.Name), t.Data})
-		}
-		for _, part := range parts {
-			t, ok := s.in[part.Name]
-			if !ok {
-				if part.Name == method.InputMask {
-					continue
-				}
-				return fmt.Errorf("solve: problem %d: method %s has no %s", first+j+1, s.run.Info.Name, part.Name)
-			}
-			size := len(t.F32) / s.n
-			if len(part.Data) != size {
-				return fmt.Errorf("solve: problem %d: %s has %d elements, want %d", first+j+1, part.Name, len(part.Data), size)
-			}
-			copy(t.F32[i*size:], part.Data)
-		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, b := range s.state {
 		b.now = b.host
@@ -250,6 +231,39 @@ func (s *Solver) load(problems []Problem, states []State, first int) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// loadPlace copies a problem and its state to a place of the batch.
+func (s *Solver) loadPlace(place int, problem Problem, state State) error {
+	if got, want := len(state.Tensors), len(s.run.Info.State); got != want {
+		return fmt.Errorf("%d state tensors, want %d", got, want)
+	}
+	parts := []Tensor{{method.InputMeasurement, problem.Y}, {method.InputMask, problem.Draw}}
+	if t := s.in[method.InputWeights]; t != nil {
+		weights := problem.Weights
+		if weights == nil {
+			weights = slices.Repeat([]float32{1}, len(t.F32)/s.n)
+		}
+		parts = append(parts, Tensor{method.InputWeights, weights})
+	}
+	for _, t := range state.Tensors {
+		parts = append(parts, Tensor{method.StateInput(t.Name), t.Data})
+	}
+	for _, part := range parts {
+		t, ok := s.in[part.Name]
+		if !ok {
+			if part.Name == method.InputMask {
+				continue
+			}
+			return fmt.Errorf("method %s has no %s", s.run.Info.Name, part.Name)
+		}
+		size := len(t.F32) / s.n
+		if len(part.Data) != size {
+			return fmt.Errorf("%s has %d elements, want %d", part.Name, len(part.Data), size)
+		}
+		copy(t.F32[place*size:], part.Data)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/prior"
 )
 
 // newStream returns a solver that is not compiled.
@@ -73,15 +74,17 @@ func (p *batchPart) unload(ctx context.Context, first int) error {
 		return nil
 	}
 	tensors, err := p.solver.readState(context.WithoutCancel(ctx))
-	for i := range p.states {
-		if err != nil {
+	if err != nil {
+		for i := range p.curves {
 			p.curves[i].drop(p.made - first)
-			continue
 		}
+		return err
+	}
+	return prior.Beside(len(p.states), func(i int) error {
 		p.states[i].Step = p.made
 		for k, t := range p.states[i].Tensors {
 			copy(t.Data, tensors[k].F32[i*len(t.Data):])
 		}
-	}
-	return err
+		return nil
+	})
 }
