@@ -47,6 +47,15 @@ def test_kinds_of_arrays(session, noisy, tmp_path):
     assert grey.image.shape == (64, 64, 3) and error(grey.image[..., 0], grey.image[..., 1]) < 1e-4
 
 
+def test_range_of_integers(session, noisy):
+    """range has the values of black and white in the array, also of integers."""
+    want = session.restore(np.round(4095 * np.clip(noisy, 0, 1)) / 4095, "denoise", sigma=0.1).image
+    twelve = np.round(4095 * np.clip(noisy, 0, 1)).astype("u2")
+    np.testing.assert_allclose(session.restore(twelve, "denoise", sigma=0.1, range=(0, 4095)).image, want, atol=2e-4)
+    byte = (255 * np.clip(noisy, 0, 1)).round().astype("u1")
+    np.testing.assert_allclose(session.restore(byte, "denoise", sigma=0.1, range=(0, 255)).image, session.restore(byte, "denoise", sigma=0.1).image, atol=2e-4)
+
+
 def test_batch(session, noisy):
     batch = session.restore([noisy + i / 1000 for i in range(16)], "denoise", sigma=0.1, method="dpir", steps=2)
     assert len(batch) == 16 and {r.record["batch"] for r in batch} == {16}

@@ -114,7 +114,8 @@ class Session:
         arrays: list[np.ndarray] = []
         header: dict[str, Any] = {
             "task": task, "params": {k: float(v) for k, v in params.items()}, "method": method, "preset": preset, "steps": steps, "seed": seed,
-            "solver": {k: v if isinstance(v, (str, int, float)) else " ".join(str(float(x)) for x in v) for k, v in (solver or {}).items()}, "progress": progress is not None, "pictures": [_described(p, arrays) for p in (y if several else [y])],
+            "solver": {k: v if isinstance(v, (str, int, float)) else " ".join(str(float(x)) for x in v) for k, v in (solver or {}).items()}, "progress": progress is not None,
+            "pictures": [_described(p, arrays, scaled=range is None and operator is None) for p in (y if several else [y])],
         }  # fmt: skip
         for name, picture in ("mask", mask), ("kernel", kernel):
             if picture is not None:
@@ -262,8 +263,8 @@ def _array(pipe: IO[bytes], shape: list[int]) -> np.ndarray:
     return a
 
 
-def _described(picture: Picture, arrays: list[np.ndarray]) -> dict[str, Any]:
-    """Returns the entry of a picture in the header, and adds its values to the arrays."""
+def _described(picture: Picture, arrays: list[np.ndarray], scaled: bool = True) -> dict[str, Any]:
+    """Returns the entry of a picture in the header, and adds its values to the arrays. scaled: the largest integer of its type is 1."""
     if isinstance(picture, (str, os.PathLike)):
         return {"path": os.path.abspath(os.fspath(picture))}
     if hasattr(picture, "getbands") and picture.mode not in ("L", "RGB", "F", "I;16"):  # Pillow
@@ -272,7 +273,7 @@ def _described(picture: Picture, arrays: list[np.ndarray]) -> dict[str, Any]:
     if a.dtype == bool:
         a = a.astype("<f4")
     elif a.dtype in (np.uint8, np.uint16):
-        a = a.astype("<f4") / np.float32(np.iinfo(a.dtype).max)
+        a = a.astype("<f4") / np.float32(np.iinfo(a.dtype).max if scaled else 1)
     elif a.dtype.kind != "f":
         raise RestoreError(f"the array has values of type {a.dtype}; give floats with black at 0 and white at 1, uint8 or uint16")
     if a.size == 0 or a.ndim == 0:
