@@ -47,6 +47,23 @@ def test_kinds_of_arrays(session, noisy, tmp_path):
     assert grey.image.shape == (64, 64, 3) and error(grey.image[..., 0], grey.image[..., 1]) < 1e-4
 
 
+def test_pillow_images(session, noisy, tmp_path):
+    """A Pillow image gives the result of its file: with transparency, 16 bits or one."""
+    byte = (255 * np.clip(noisy, 0, 1)).round().astype("u1")
+    clear = np.dstack([byte, np.where(np.arange(64) < 32, 0, 255).astype("u1") * np.ones((64, 1), "u1")])
+    wide = byte[..., 0].astype("u2") * 257
+    palette = Image.fromarray(byte).convert("P")
+    palette.info["transparency"] = int(np.asarray(palette)[0, 0])
+    for picture in Image.fromarray(clear), Image.fromarray(clear).convert("LA"), palette, Image.fromarray(wide), Image.fromarray(byte).convert("L"):
+        picture.save(tmp_path / "a.png", **picture.info)
+        want = session.restore(tmp_path / "a.png", "denoise", sigma=0.1, method="dpir", steps=2).image
+        np.testing.assert_allclose(session.restore(picture, "denoise", sigma=0.1, method="dpir", steps=2).image, want, atol=2e-4)
+    big = Image.frombytes("I;16B", (64, 64), wide.astype(">u2").tobytes())
+    np.testing.assert_array_equal(session.restore(big, "denoise", sigma=0.1).image, session.restore(wide, "denoise", sigma=0.1).image)
+    with pytest.raises(ddiff.RestoreError, match="type int32"):
+        session.restore(Image.fromarray(wide.astype("i4")), "denoise", sigma=0.1)
+
+
 def test_range_of_integers(session, noisy):
     """range has the values of black and white in the array, also of integers."""
     want = session.restore(np.round(4095 * np.clip(noisy, 0, 1)) / 4095, "denoise", sigma=0.1).image

@@ -267,12 +267,12 @@ def _described(picture: Picture, arrays: list[np.ndarray], scaled: bool = True) 
     """Returns the entry of a picture in the header, and adds its values to the arrays. scaled: the largest integer of its type is 1."""
     if isinstance(picture, (str, os.PathLike)):
         return {"path": os.path.abspath(os.fspath(picture))}
-    if hasattr(picture, "getbands") and picture.mode not in ("L", "RGB", "F", "I;16"):  # Pillow
-        picture = picture.convert("RGB")
+    if hasattr(picture, "getbands"):
+        picture = _opaque(picture)
     a = np.asarray(picture)
     if a.dtype == bool:
         a = a.astype("<f4")
-    elif a.dtype in (np.uint8, np.uint16):
+    elif a.dtype.kind == "u" and a.itemsize <= 2:
         a = a.astype("<f4") / np.float32(np.iinfo(a.dtype).max if scaled else 1)
     elif a.dtype.kind != "f":
         raise RestoreError(f"the array has values of type {a.dtype}; give floats with black at 0 and white at 1, uint8 or uint16")
@@ -280,6 +280,19 @@ def _described(picture: Picture, arrays: list[np.ndarray], scaled: bool = True) 
         raise RestoreError(f"the array of shape {a.shape} is empty")
     arrays.append(np.ascontiguousarray(a, "<f4"))
     return {"shape": list(a.shape)}
+
+
+def _opaque(picture: Any) -> Any:
+    """Returns a Pillow image as it looks over white. One of 16 or 32 bits stays as it is: Pillow would cut its values off at 255."""
+    if picture.mode == "F" or picture.mode.startswith("I"):
+        return picture
+    if picture.mode in ("RGBA", "RGBa", "LA", "PA") or "transparency" in picture.info:
+        from PIL import Image
+
+        over = Image.new("RGBA", picture.size, "white")
+        over.alpha_composite(picture.convert("RGBA"))
+        picture = over
+    return picture if picture.mode in ("1", "L") else picture.convert("RGB")
 
 
 def _translated(text: str) -> str:
