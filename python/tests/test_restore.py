@@ -34,6 +34,22 @@ def test_mask(session, clean):
     assert error(r.image[mask], clean[mask]) < 0.01 and error(r.image[~mask], clean[~mask]) < 0.1
 
 
+def test_numpy_settings(session, clean):
+    """Settings may be numbers of NumPy, and a mask of zeros and ones has any type."""
+    mask = np.ones((64, 64), "u1")
+    mask[30:34] = 0
+    same = {"task": "inpaint", "method": "ddiff"}
+    want = session.restore(clean, mask=mask > 0, sigma=0.25, steps=4, seed=3, range=(0, 1), states=2, solver={"lambda": 8}, **same)
+    settings = {
+        "sigma": np.float32(0.25), "steps": np.int64(4), "seed": np.arange(4)[3], "range": np.array([0, 1]), "states": np.array([0, 2, 4]),
+        "solver": {"lambda": np.float32(8)},
+    }  # fmt: skip
+    for kind in "u1", "u2", "i8", "f8":
+        r = session.restore(clean, mask=mask.astype(kind), **settings, **same)
+        np.testing.assert_array_equal(r.image, want.image)
+        assert list(r.states) == list(want.states)
+
+
 def test_kinds_of_arrays(session, noisy, tmp_path):
     """The same picture gives the same result, whatever its array is."""
     byte = (255 * np.clip(noisy, 0, 1)).round().astype("u1")

@@ -114,17 +114,21 @@ class Session:
         arrays: list[np.ndarray] = []
         header: dict[str, Any] = {
             "task": task, "params": {k: float(v) for k, v in params.items()}, "method": method, "preset": preset, "steps": steps, "seed": seed,
-            "solver": {k: v if isinstance(v, (str, int, float)) else " ".join(str(float(x)) for x in v) for k, v in (solver or {}).items()}, "progress": progress is not None,
+            "solver": {k: v if np.isscalar(v) else " ".join(str(float(x)) for x in v) for k, v in (solver or {}).items()}, "progress": progress is not None,
             "pictures": [_described(p, arrays, scaled=range is None and operator is None) for p in (y if several else [y])],
         }  # fmt: skip
+        if isinstance(mask, np.ndarray) and np.isin(mask, (0, 1)).all():
+            mask = mask.astype(bool)  # integers too
         for name, picture in ("mask", mask), ("kernel", kernel):
             if picture is not None:
                 header[name] = _described(picture, arrays)
-        for name, value in ("sigma", sigma), ("photons", photons), ("range", range), ("keep_observed", keep_observed):
+        for name, value in ("sigma", sigma), ("photons", photons), ("range", None if range is None else list(range)), ("keep_observed", keep_observed):
             if value is not None:
                 header[name] = value
-        if states:
-            header["states"] = f"every {states}" if isinstance(states, int) else ",".join(str(int(step)) for step in states)
+        if np.isscalar(states):
+            header["states"] = f"every {states}" if states else ""
+        else:
+            header["states"] = ",".join(str(int(step)) for step in states)
         if operator:
             header["operator"] = str(operator.path.absolute())
         if several and not header["pictures"]:
@@ -165,7 +169,7 @@ class Session:
             try:
                 self._last += 1
                 request = self._last
-                text = json.dumps({"id": request, **header}, allow_nan=False)
+                text = json.dumps({"id": request, **header}, allow_nan=False, default=np.generic.item)
                 self._requests.put([f"\n{text}\n".encode(), *arrays])
                 try:
                     while not self._answer(self._next(), results, problems, progress):
