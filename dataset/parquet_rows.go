@@ -34,6 +34,9 @@ func (r *reading) parquet(a Address, emit emitter) error {
 	}
 	first := int64(0)
 	for i, group := range t.file.RowGroups() {
+		if group.NumRows() == 0 { // pyarrow writes one for a table without rows, and no page in it
+			continue
+		}
 		if err := r.group(a, t, i, columns, first, config, emit); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package dataset_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -156,6 +157,24 @@ func TestParquetPathsWithoutBytes(t *testing.T) {
 	names, images := validRows(t, sources(t, nil), manifest.Dataset{Path: path})
 	want(t, names, images, "0 1", 0, 1)
 }
+
+// A table without rows has a row group, and no page in it. It is not damaged.
+func TestParquetWithoutRows(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.png", picture(t, 1))
+	path := write(t, folder, "empty.parquet", pyarrowEmpty)
+	if _, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: path}); !errors.Is(err, manifest.ErrEmptyDataset) {
+		t.Error(err)
+	}
+	write(t, folder, "list.txt", []byte("a.png"))
+	names, images := validRows(t, sources(t, nil), manifest.Dataset{Path: folder + "/{empty.parquet,list.txt}"})
+	want(t, names, images, "a", 1)
+}
+
+// pyarrowEmpty is pyarrow.table({"image": pyarrow.array([], pyarrow.string())}) as write_table of pyarrow 26 writes it.
+var pyarrowEmpty, _ = base64.StdEncoding.DecodeString("UEFSMRUEFQAVAEwVABUAEgAAFQQZLDUAGAZzY2hlbWEVAgAVDCUCGAVpbWFnZSUATBwAAAAWABkcGRwmABwVDBklAAYZGAVpbWFnZRUA" +
+	"FgAWHBYcJgAmCCkcFQQVABUCAAAAFhwWACYIFhwAKCBwYXJxdWV0LWNwcC1hcnJvdyB2ZXJzaW9uIDI2LjAuMRkcHAAAAIIAAABQQVIx")
 
 // Files that decompress to much more than their size are refused without a panic.
 func TestParquetBombs(t *testing.T) {
