@@ -87,41 +87,59 @@ func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, erro
 	return out, nil
 }
 
+// groupColumn reads a column in one row group.
+type groupColumn struct {
+	text   *values
+	inline bool    // the files are in the cells
+	cells  *values // those cells, if some are empty: there the text is a path, or the row has no file
+}
+
 // group emits the rows of row group g, which begins with row first of the file.
 func (r *reading) group(
 	a Address, t *table, g int, columns []parquetColumn, first int64, config manifest.ListConfig, emit emitter,
 ) error {
 	failed := func(err error) error { return fmt.Errorf("row group %d: %w", g, err) }
-	open := make([]*values, len(columns))
+	var open []*values
 	defer func() {
 		for _, v := range open {
-			if v != nil {
-				v.close()
-			}
+			v.close()
 		}
 	}()
+	values := func(l leaf) (*values, error) {
+		v, err := t.values(g, l, 0)
+		if err != nil {
+			return nil, failed(err)
+		}
+		open = append(open, v)
+		return v, nil
+	}
+	group := make([]groupColumn, len(columns))
 	for i, c := range columns {
-		if c.text == nil {
+		var err error
+		if c.text != nil {
+			if group[i].text, err = values(*c.text); err != nil {
+				return err
+			}
+		}
+		if c.bytes == nil {
 			continue
 		}
-		v, err := t.values(g, *c.text, 0)
-		if err != nil {
-			return failed(err)
+		nulls := t.nulls(g, *c.bytes)
+		group[i].inline = nulls < t.file.RowGroups()[g].NumRows()
+		if group[i].inline && nulls > 0 {
+			if group[i].cells, err = values(*c.bytes); err != nil {
+				return err
+			}
 		}
-		open[i] = v
-	}
-	inline := make([]bool, len(columns))
-	for i, c := range columns {
-		inline[i] = c.bytes != nil && !t.allNull(g, *c.bytes)
 	}
 	for n := range t.file.RowGroups()[g].NumRows() {
 		number := int(first + n + 1)
 		var fields []manifest.Field
 		var bad error
 		for i, c := range columns {
-			text := ""
-			if open[i] != nil {
-				v, err := open[i].next()
+			text, inline := "", group[i].inline
+			if group[i].text != nil {
+				v, err := group[i].text.next()
 				if err != nil {
 					return failed(err)
 				}
@@ -129,7 +147,14 @@ func (r *reading) group(
 					bad = &manifest.FieldError{File: config.File, Line: number, Err: fmt.Errorf("column %s %w", c.text.name, err)}
 				}
 			}
-			if inline[i] {
+			if group[i].cells != nil {
+				v, err := group[i].cells.next()
+				if err != nil {
+					return failed(err)
+				}
+				inline = !v.IsNull()
+			}
+			if inline {
 				text = r.cellAddress(a, *c.bytes, first+n, text).String()
 			}
 			fields = append(fields, manifest.Field{Column: c.column, Text: strings.TrimSpace(text)})
@@ -145,11 +170,13 @@ func (r *reading) group(
 	return nil
 }
 
-// allNull reports whether the file states that a leaf has no value in row group g.
-func (t *table) allNull(g int, l leaf) bool {
+// nulls returns how many values of a leaf are missing in row group g, 0 if the file does not state it.
+func (t *table) nulls(g int, l leaf) int64 {
 	_, meta, err := t.chunk(g, l)
-	n := t.file.RowGroups()[g].NumRows()
-	return err == nil && n > 0 && meta.Statistics.NullCount == n
+	if err != nil {
+		return 0
+	}
+	return meta.Statistics.NullCount
 }
 
 // cellAddress returns the address of a cell. text is the name of its file, empty if unknown.

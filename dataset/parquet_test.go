@@ -158,6 +158,44 @@ func TestParquetPathsWithoutBytes(t *testing.T) {
 	want(t, names, images, "0 1", 0, 1)
 }
 
+// An empty cell among files is unset: its name is a path, and without a name the row has no such file.
+func TestParquetEmptyCells(t *testing.T) {
+	t.Parallel()
+	type file struct {
+		Bytes []byte  `parquet:"bytes,optional"`
+		Path  *string `parquet:"path,optional"`
+	}
+	type line struct {
+		Image file   `parquet:"image"`
+		Mask  []byte `parquet:"mask,optional"`
+	}
+	folder := t.TempDir()
+	write(t, folder, "b.png", picture(t, 2))
+	a, b := "a.png", "b.png"
+	path := write(t, folder, "p.parquet", parquetFile(t, []line{
+		{Image: file{Bytes: picture(t, 1), Path: &a}, Mask: picture(t, 3)},
+		{Image: file{Path: &b}},
+		{},
+		{Image: file{Bytes: picture(t, 4)}},
+	}, 4))
+	s := sources(t, nil)
+	all, _, err := rows(t, s, manifest.Dataset{Path: path})
+	if err != nil || len(all) != 4 {
+		t.Fatal(all, err)
+	}
+	for i, number := range map[int]int{0: 1, 1: 2, 3: 4} {
+		if data, err := s.Get(t.Context(), all[i].Image); all[i].Err != nil || err != nil || !bytes.Equal(data, picture(t, number)) {
+			t.Errorf("row %d: %+v, %v", i, all[i], err)
+		}
+	}
+	if all[0].Overrides.Mask == "" || all[1].Overrides.Mask != "" || all[3].Overrides.Mask != "" || all[1].Name != "b" {
+		t.Errorf("%+v", all)
+	}
+	if all[2].Err == nil || !strings.Contains(all[2].Err.Error(), "neither image nor measurement") {
+		t.Error(all[2].Err)
+	}
+}
+
 // A table without rows has a row group, and no page in it. It is not damaged.
 func TestParquetWithoutRows(t *testing.T) {
 	t.Parallel()
