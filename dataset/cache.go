@@ -37,7 +37,7 @@ func (s *Sources) cached(
 	if cache == nil || version == "" {
 		return load(ctx)
 	}
-	return cache.Get(ctx, fmt.Sprintf("dataset 4 %s %q %q %d", kind, a, version, offset), load)
+	return cache.Get(ctx, fmt.Sprintf("dataset 5 %s %q %q %d", kind, a, version, offset), load)
 }
 
 func (s *Sources) version(ctx context.Context, a Address) (string, error) {

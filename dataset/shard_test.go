@@ -1,6 +1,7 @@
 package dataset_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -183,6 +184,34 @@ func TestShardProblems(t *testing.T) {
 		all, _, err := rows(t, s, manifest.Dataset{Path: folder + "/{packed,good,missing}.tar"})
 		if err != nil || len(all) != 5 || all[0].Err == nil || all[1].Err != nil || all[4].Err == nil {
 			t.Errorf("%+v, error %v", all, err)
+		}
+	}
+}
+
+// tar stores the second name of a file as a link without bytes: its row fails. A symbolic link is not followed.
+func TestShardLinks(t *testing.T) {
+	t.Parallel()
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	must(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a.png", Size: int64(len(picture(t, 0))), Mode: 0o644}))
+	if _, err := w.Write(picture(t, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []tar.Header{
+		{Typeflag: tar.TypeLink, Name: "b.png", Linkname: "a.png"},
+		{Typeflag: tar.TypeSymlink, Name: "c.png", Linkname: "/etc/passwd"},
+		{Typeflag: tar.TypeSymlink, Name: "folder", Linkname: "/etc"},
+	} {
+		must(t, w.WriteHeader(&h))
+	}
+	must(t, w.Close())
+	all, skipped, err := rows(t, sources(t, nil), manifest.Dataset{Path: write(t, t.TempDir(), "s.tar", buf.Bytes())})
+	if err != nil || len(all) != 3 || all[0].Err != nil || len(skipped) != 1 {
+		t.Fatal(all, skipped, err)
+	}
+	for _, row := range all[1:] {
+		if row.Err == nil || !strings.Contains(row.Err.Error(), "stored as a link; create the shard with --dereference and --hard-dereference") {
+			t.Errorf("row %q: %v", row.Name, row.Err)
 		}
 	}
 }

@@ -67,8 +67,8 @@ func indexTar(r *io.SectionReader, start int64, limit int) (*tarIndex, error) {
 		if end = offset + (header.Size+tarBlock-1)/tarBlock*tarBlock; header.Typeflag != tar.TypeReg || isSparse(header) {
 			end = -1 // links may state a size without having data, sparse files state the size with the holes
 		}
-		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse {
-			continue // directories and links
+		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse && !isLink(header) {
+			continue // directories
 		}
 		m := tarMember{Name: memberName(header.Name), Offset: offset, Size: header.Size, Problem: memberProblem(header)}
 		if m.Problem != "" {
@@ -152,9 +152,15 @@ func isSparse(header *tar.Header) bool {
 	return sparse
 }
 
+func isLink(header *tar.Header) bool {
+	return header.Typeflag == tar.TypeLink || header.Typeflag == tar.TypeSymlink
+}
+
 // memberProblem returns the reason why a member is not a contiguous range of the file, empty otherwise.
 func memberProblem(header *tar.Header) string {
 	switch {
+	case isLink(header):
+		return "stored as a link; create the shard with --dereference and --hard-dereference"
 	case isSparse(header):
 		return "stored as a sparse file; create the shard without --sparse"
 	case len(header.Name) > maxMemberName:
