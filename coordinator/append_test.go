@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
@@ -94,6 +95,45 @@ func TestAppend(t *testing.T) {
 		t.Errorf("a dataset that does not exist: %v", err)
 	}
 	tc.awaitImages(id, 11)
+}
+
+// submitSplit submits a campaign without the images whose names begin with x.
+func (tc *testCluster) submitSplit(name string) string {
+	tc.t.Helper()
+	spec := tc.spec(name)
+	spec.Split = &manifest.Split{Tune: []string{"x*"}, Run: manifest.SideTest}
+	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{}, time.Now())
+	must(tc.t, err)
+	return c.ID
+}
+
+// TestAppendRowsWithoutItems: rows without items, because of their task or their side, are not new each time, nor are others with their files.
+func TestAppendRowsWithoutItems(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	tc.image("x", 9)
+	tc.lead()
+	id := tc.submitSplit("split")
+	must(t, tc.write("rows.csv", []byte("image,task\nx.png,hdr\nx.png,super_resolution\n")))
+	spec := tc.spec("left out")
+	spec.Dataset.Path, spec.Tasks, spec.LeftOut = filepath.Join(tc.dir, "rows.csv"), []item.Task{{Name: "super_resolution"}}, []string{"hdr"}
+	list, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	must(t, err)
+	for _, c := range []struct {
+		id    string
+		items int
+	}{{id, 4}, {list.ID, 1}} {
+		tc.work(c.id)
+		tc.awaitPhase(c.id, manifest.PhaseFinished)
+		if n := tc.append(c.id, "", ""); n != 0 {
+			t.Errorf("%s: %d new items", c.id, n)
+		}
+		stored, err := board.Read(t.Context(), tc.board, c.id)
+		must(t, err)
+		if stored.Phase != manifest.PhaseFinished || stored.Shards != 1 || stored.Items != c.items {
+			t.Errorf("%s: phase %s, %d windows, %d items; want finished, 1, %d", c.id, stored.Phase, stored.Shards, stored.Items, c.items)
+		}
+	}
 }
 
 // TestAppendRetriesRows: an appended row that cannot be read is retried where it is.

@@ -140,7 +140,7 @@ func (r *runner) appendRows(ctx context.Context, command manifest.Command) (int,
 	if err != nil {
 		return 0, rejection{err}
 	}
-	if w.Rows == 0 {
+	if w.Last && w.Header.Items == 0 {
 		return 0, nil
 	}
 	return w.Header.Items, r.storeWindow(ctx, shardedWindow{window: w})

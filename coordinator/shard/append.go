@@ -20,8 +20,8 @@ type Appended struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Append makes the first window of the rows that a command adds after the last window, whose Next is at. Without new rows the window has
-// none, and need not be stored. Windows makes the others, if the window is not the last. Any error ends it: nothing is waited for.
+// Append makes the first window of the rows that a command adds after the last window, whose Next is at. Without new items it is the last
+// window and has none, and need not be stored. Windows makes the others, if the window is not the last. Any error ends it: nothing is waited for.
 func (s *Sharder) Append(ctx context.Context, at Position, path, command string) (w *Window, err error) {
 	at.Append = Appended{First: at.Number, Path: path, Command: command}
 	at.Listed, at.RowsSHA256, at.tail = 0, "", ""
@@ -50,6 +50,9 @@ func (s *Sharder) rows(ctx context.Context, part Appended, skipped func(path str
 		}
 		left := maps.Clone(known)
 		for row, err := range all {
+			if err == nil && manifest.ItemsPerRow(row, s.cfg.Spec) == 0 { // no window names its files
+				continue
+			}
 			if err == nil && left[keyOfRow(row)] > 0 { // a list may have several rows with the same files
 				left[keyOfRow(row)]--
 				continue
