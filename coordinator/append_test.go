@@ -136,6 +136,25 @@ func TestAppendRowsWithoutItems(t *testing.T) {
 	}
 }
 
+// TestAppendWindowWithoutItems: an append whose first window has no items runs the items of the others.
+func TestAppendWindowWithoutItems(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.window = 2
+	tc.lead()
+	id := tc.submitSplit("split")
+	tc.work(id)
+	tc.awaitImages(id, 1)
+	other := t.TempDir()
+	must(t, writeImage(other, "x", 1))
+	must(t, writeImage(other, "y", 2))
+	if n := tc.append(id, "", other); n != 0 {
+		t.Errorf("%d items in the first window", n)
+	}
+	tc.awaitImages(id, 2)
+	tc.wantImages(id, 2)
+}
+
 // TestAppendRetriesRows: an appended row that cannot be read is retried where it is.
 func TestAppendRetriesRows(t *testing.T) {
 	t.Parallel()

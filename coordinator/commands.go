@@ -32,7 +32,8 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 		return err // the runner retries
 	}
 	r.log.Info("executed command", "verb", command.Verb, "items", n, "error", a.Error)
-	ended := r.rec.Phase.Ended() && (n == 0 || r.rec.Phase != manifest.PhaseFinished)
+	more := n > 0 || !r.windows.complete // the first new rows may have no items
+	ended := r.rec.Phase.Ended() && (!more || r.rec.Phase != manifest.PhaseFinished)
 	if ended { // no coordinator opens the campaign after the last answer
 		if err := r.queue.drop(ctx); err != nil {
 			return err
@@ -40,7 +41,7 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 	}
 	err = r.save(ctx, func(c *manifest.Campaign) {
 		answer(c, a)
-		if n > 0 && c.Phase == manifest.PhaseFinished {
+		if more && c.Phase == manifest.PhaseFinished {
 			c.Phase, c.Wanted = manifest.PhaseRunning, manifest.WantRun
 		}
 	})
