@@ -160,6 +160,9 @@ func public(c *manifest.Campaign) {
 	for i := range c.Operators {
 		all = append(all, &c.Operators[i].Path)
 	}
+	for i := range c.Commands {
+		all = append(all, &c.Commands[i].Path)
+	}
 	for _, text := range all {
 		*text = redact.Address(*text)
 	}

@@ -152,6 +152,7 @@ func TestSecretsInAddresses(t *testing.T) {
 		c.Spec.Tasks = append(c.Spec.Tasks, item.Task{Name: "own", Operator: "https://example.org/op.onnx?key=secret"},
 			item.Task{Name: "denoise", Mask: "https://example.org/m.png?key=secret", Kernel: "https://example.org/k.png?key=secret"})
 		c.Operators = []manifest.OperatorFile{{Path: "https://example.org/op.onnx?key=secret", SHA256: strings.Repeat("0", 64)}}
+		c.Commands = []manifest.Command{{ID: "more", Verb: manifest.CommandAppend, Path: "https://example.org/more.csv?key=secret"}}
 		c.Spec.Notify = "https://hooks.example.org/services/secret?key=secret"
 	})
 	var a answer
