@@ -105,6 +105,34 @@ func TestItems(t *testing.T) {
 	}
 }
 
+// TestItemsSettledEarly: an outcome that comes before the view has read the window or the round of its item counts all the same.
+func TestItemsSettledEarly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	id := f.campaign("night", "", func(c *manifest.Campaign) { c.Items, c.Phase = 2, manifest.PhaseRunning })
+	ids := f.windows(id, 4, 2)
+	second, err := f.store.Get(t.Context(), shard.Key(id, 1))
+	must(t, err)
+	must(t, f.store.Delete(t.Context(), shard.Key(id, 1)))
+	f.outcome(id, ids[0], item.OutcomeFailed, "truncated")
+	total := func(q api.ItemQuery) int {
+		t.Helper()
+		page, err := c.Items(t.Context(), id, q)
+		must(t, err)
+		return page.Total
+	}
+	until(t, "a failed item", func() bool { return total(api.ItemQuery{Reason: "truncated"}) == 1 })
+	must(t, ledger.StoreRound(t.Context(), f.store, id, ledger.Round{Round: 1, Items: ids[:1]}))
+	f.outcomeOfRound(id, ids[0], item.OutcomeFailed, "still truncated", 1)
+	must(t, f.store.Put(t.Context(), shard.Key(id, 1), second))
+	f.outcome(id, ids[2], item.OutcomeDone, "")
+	f.result(id, ids[2], 2)
+	until(t, "the new window", func() bool { return total(api.ItemQuery{}) == 4 })
+	until(t, "an item of the new window", func() bool { return total(api.ItemQuery{State: api.StateDone}) == 1 })
+	until(t, "an item of the new round", func() bool { return total(api.ItemQuery{Reason: "still truncated"}) == 1 })
+}
+
 // TestItemsOfEndedCampaign: the archive has no outcomes of done items; the stored results prove them.
 func TestItemsOfEndedCampaign(t *testing.T) {
 	t.Parallel()

@@ -194,11 +194,17 @@ func encoded(t *testing.T, id string, i int) []byte {
 // outcome publishes an outcome, as a worker does.
 func (f *fixture) outcome(campaign, id string, o item.Outcome, reason string) {
 	f.t.Helper()
+	f.outcomeOfRound(campaign, id, o, reason, 0)
+}
+
+// outcomeOfRound is outcome for an item that was retried.
+func (f *fixture) outcomeOfRound(campaign, id string, o item.Outcome, reason string, round int) {
+	f.t.Helper()
 	q, err := queue.Open(f.t.Context(), f.nc, queue.Config{Campaign: campaign})
 	must(f.t, err)
 	data, err := json.Marshal(item.Event{Outcome: o, Reason: reason})
 	must(f.t, err)
-	must(f.t, q.PublishResult(f.t.Context(), id, 0, data))
+	must(f.t, q.PublishResult(f.t.Context(), id, round, data))
 }
 
 // answer is an answer of the server.

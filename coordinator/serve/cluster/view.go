@@ -106,6 +106,7 @@ func (v *view) follow(ctx context.Context) error {
 	rounds := 0
 	parts := -1
 	var outcomes <-chan outcome
+	var early []outcome // before their window or round was read
 	stop := func() {}
 	defer func() { stop() }()
 	tick := time.NewTicker(viewTick)
@@ -130,6 +131,9 @@ func (v *view) follow(ctx context.Context) error {
 			}
 		}
 		rounds = n
+		for _, o := range early {
+			changed = enter(l, o) || changed
+		}
 		found, err := v.countParts(ctx)
 		if err != nil {
 			return err
@@ -155,7 +159,7 @@ func (v *view) follow(ctx context.Context) error {
 		} else if changed {
 			v.refresh(l)
 		}
-		if err := v.settle(ctx, l, outcomes, tick.C); err != nil {
+		if early, err = v.settle(ctx, l, outcomes, tick.C); err != nil {
 			return err
 		}
 	}
@@ -209,27 +213,34 @@ func (v *view) openOutcomes(ctx context.Context, p *ledger.Parts, seen uint64) (
 	return out, s.Stop, nil
 }
 
-// settle enters outcomes until the next tick.
-func (v *view) settle(ctx context.Context, l *ledger.Ledger, outcomes <-chan outcome, tick <-chan time.Time) error {
+// settle enters outcomes until the next tick, and returns those that change nothing yet.
+func (v *view) settle(ctx context.Context, l *ledger.Ledger, outcomes <-chan outcome, tick <-chan time.Time) (early []outcome, err error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-tick:
-			return nil
+			return early, nil
 		case o := <-outcomes:
-			if o.err != nil {
-				return o.err
-			}
-			var e item.Event
-			if o.ID == manifest.IDPreflight || o.ID == manifest.IDFault || json.Unmarshal(o.Payload, &e) != nil {
-				continue
-			}
-			if l.Settle(o.ID, o.Round, ledger.StateOf(e.Outcome), e.Reason) > 0 {
+			switch {
+			case o.err != nil:
+				return nil, o.err
+			case enter(l, o):
 				v.table.SetState(o.ID, stateOf(l.State(o.ID)), l.Reason(o.ID))
+			default:
+				early = append(early, o)
 			}
 		}
 	}
+}
+
+// enter enters an outcome, and reports whether it settles an item.
+func enter(l *ledger.Ledger, o outcome) bool {
+	var e item.Event
+	if o.ID == manifest.IDPreflight || o.ID == manifest.IDFault || json.Unmarshal(o.Payload, &e) != nil {
+		return false
+	}
+	return l.Settle(o.ID, o.Round, ledger.StateOf(e.Outcome), e.Reason) > 0
 }
 
 // stateOf returns a state of the ledger as one of the API.

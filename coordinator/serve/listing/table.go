@@ -120,8 +120,11 @@ func (t *Table) Refresh(state func(id string) (api.State, string)) {
 		s, reason := state(hex.EncodeToString(r.id[:]))
 		if s != r.state {
 			t.count(r, -1)
-			r.state, r.read, r.reason = s, false, unique.Make(reason)
+			r.state, r.read = s, false
 			t.count(r, 1)
+		}
+		if reason != r.reason.Value() { // also of an item that has failed again
+			r.reason = unique.Make(reason)
 		}
 	}
 }
