@@ -3,6 +3,8 @@ package manifest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"path"
 	"strings"
 
 	"ddiff/restore/item"
@@ -20,6 +22,15 @@ func ScoreFolderName(metric string) string { return strings.ReplaceAll(metric, "
 func ScorePartName(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8]) + ".jsonl"
+}
+
+// CheckScorePart returns an error for a part with this key whose bytes were changed.
+func CheckScorePart(key string, data []byte) error {
+	name := ScorePartName(data)
+	if path.Base(key) == name {
+		return nil
+	}
+	return fmt.Errorf("it was changed: its content has the name %s; put the original back, or move the file away and run ddiff score again", name)
 }
 
 // ScoreHead describes the scores of one part.

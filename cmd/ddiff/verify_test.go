@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report"
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/restore/raster"
@@ -401,6 +403,9 @@ func TestVerifyJSON(t *testing.T) {
 	}
 
 	must(t, os.Remove(filepath.Join(dir, "result.json")))
+	for _, key := range report.Keys() { // which an interruption leaves unwritten
+		must(t, os.RemoveAll(filepath.Join(out, key)))
+	}
 	e = ddiff(t, "verify", out)
 	wantCode(t, e, 0)
 	wantLine(t, e, "note: is unfinished: there is no result.json, which is written last; run its campaign again")
@@ -408,7 +413,7 @@ func TestVerifyJSON(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "restored.png")))
 	e = ddiff(t, "verify", out, "--json")
 	wantCode(t, e, 0)
-	wantLine(t, e, `{"checked":2,"ok":1,"wrong":0,"unfinished":1,"newer":0,"report":"ok"}`)
+	wantLine(t, e, `{"checked":2,"ok":1,"wrong":0,"unfinished":1,"newer":0,"report":"none"}`)
 }
 
 // TestAttackReport changes files of the report: each is found, and the remedy writes the report again.
@@ -428,7 +433,7 @@ func TestAttackReport(t *testing.T) {
 		wantCode(t, e, 3)
 		wantLine(t, e, path+": file: has the SHA-256", "it was changed; run the campaign again, which writes the report from the results")
 		wantLine(t, e, "checked=2 ok=2 wrong=0 unfinished=0 newer=0 report=wrong")
-		wantMessage(t, e, "ddiff: mismatch: the report does not match its digests")
+		wantMessage(t, e, "ddiff: mismatch: the report or the scores do not match their digests or the items")
 		write(t, path, old)
 	}
 	wantCode(t, ddiff(t, "verify", out), 0)
@@ -443,6 +448,56 @@ func TestAttackReport(t *testing.T) {
 	e = ddiff(t, "verify", out)
 	wantCode(t, e, 0)
 	wantLine(t, e, "report=ok")
+}
+
+// TestVerifyReportedItems loses an item of the report, restores it with another score, and changes the scores of ddiff score.
+func TestVerifyReportedItems(t *testing.T) {
+	t.Parallel()
+	images := photographs(t, "coffee")
+	out := tiny(t, "--images", images, "--task", "hdr,super_resolution")
+	wantCode(t, ddiff(t, "score", out, "--metric", "psnr"), 0)
+	wantCode(t, ddiff(t, "verify", out), 0)
+	wrong := func(counts string, line ...string) {
+		t.Helper()
+		e := ddiff(t, "verify", out)
+		wantCode(t, e, 3)
+		wantLine(t, e, line...)
+		wantLine(t, e, counts)
+		wantMessage(t, e, "ddiff: mismatch: the report or the scores do not match their digests or the items")
+	}
+	part, err := filepath.Glob(filepath.Join(out, "scores", "*", "*.jsonl"))
+	must(t, err)
+	old := read(t, part[0])
+	edit(t, part[0], `"value":`, `"value":1`)
+	wrong("checked=2 ok=2 wrong=0 unfinished=0 newer=0 report=wrong", part[0]+": file: it was changed", "put the original back, or move the file away and run ddiff score again")
+	write(t, part[0], old)
+
+	dir := folderOf(t, out, "hdr")
+	gone := filepath.Join(t.TempDir(), "gone")
+	must(t, os.Rename(dir, gone))
+	wrong("checked=1 ok=1 wrong=0 unfinished=0 newer=0 report=wrong",
+		filepath.Join(dir, "result.json")+": file: is missing, and results.csv has image coffee, task hdr, as done; put the item's folder back")
+	must(t, os.Rename(gone, dir))
+	must(t, os.Rename(filepath.Join(dir, "result.json"), gone))
+	wrong("checked=2 ok=1 wrong=0 unfinished=1 newer=0 report=wrong", filepath.Join(dir, "result.json")+": file: is missing, and results.csv has image coffee")
+	must(t, os.Rename(gone, filepath.Join(dir, "result.json")))
+
+	// A report of other results, which is consistent in itself.
+	table := read(t, filepath.Join(out, "results.csv"))
+	psnr := slices.Index(strings.Split(string(table), ","), "psnr")
+	row := strings.Split(strings.Split(string(table), "\n")[1], ",")
+	changed := bytes.Replace(table, []byte(","+row[psnr]+","), []byte(",99,"), 1)
+	write(t, filepath.Join(out, "results.csv"), changed)
+	edit(t, filepath.Join(out, "SHA256SUMS"), regular.SHA256(table), regular.SHA256(changed))
+	wrong("checked=2 ok=2 wrong=0 unfinished=0 newer=0 report=wrong",
+		file(out, row[0], item.FileResult)+": metrics.psnr: is "+row[psnr]+", results.csv says 99: the item was restored again since, or one was changed; run the campaign again")
+
+	// A page elsewhere has pictures of the items alone.
+	page := filepath.Join(t.TempDir(), "page")
+	wantCode(t, ddiff(t, "report", out, "--format", "html", "--out", page), 0)
+	e := ddiff(t, "verify", page)
+	wantCode(t, e, 0)
+	wantLine(t, e, "checked=2 ok=0 wrong=0 unfinished=2 newer=0 report=ok")
 }
 
 // TestAttackNewerPassport verifies and replays what a version wrote that has more fields, and one with a higher schema. Neither is wrong, and no

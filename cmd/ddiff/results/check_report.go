@@ -1,34 +1,38 @@
 package results
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 
+	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
 // reportRemedy is the remedy for a report that was changed.
 const reportRemedy = "run the campaign again, which writes the report from the results"
 
-// verifyReport compares the files of the report in an output with their digests. It returns nil for an argument without a report.
-func verifyReport(ctx context.Context, arg string) (*output, error) {
-	if !manifest.IsAddress(arg) {
-		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-			return nil, nil //nolint:nilnil // an item, or nothing: the items have the error
-		}
-		return checkReport(ctx, thisMachine(), func(key string) string { return filepath.Join(arg, filepath.FromSlash(key)) })
+// verifyReport compares the files of the report in an output with their digests and, if items says so, with the items; and the scores with theirs. It
+// returns nil for an argument without both.
+func verifyReport(ctx context.Context, arg string, items bool) (*output, error) {
+	address, id := arg, ""
+	if manifest.IsAddress(arg) {
+		address, id = itemAddress(arg)
+	} else if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+		return nil, nil //nolint:nilnil // an item, or nothing: the items have the error
 	}
-	address, id := itemAddress(arg)
 	if id != "" {
 		return nil, nil //nolint:nilnil // an item has no report
 	}
@@ -39,44 +43,100 @@ func verifyReport(ctx context.Context, arg string) (*output, error) {
 	defer opened.Close() //nolint:errcheck // nothing was written
 	from := storeOrigin(opened.Store, address)
 	from.show = func(key string) string { return storage.Locate(address, key) }
-	return checkReport(ctx, from, func(key string) string { return key })
-}
-
-// checkReport checks a report whose files are at path(key) of an origin.
-func checkReport(ctx context.Context, from origin, path func(key string) string) (*output, error) {
-	list := path(report.KeyDigests)
-	o := &output{File: list, from: from}
-	data, err := from.get(ctx, list)
-	if errors.Is(err, fs.ErrNotExist) {
-		for _, key := range report.Keys() {
-			if _, err := from.get(ctx, path(key)); !errors.Is(err, fs.ErrNotExist) {
-				o.addProblem(list, "file", "is missing beside %s; %s", key, reportRemedy)
-				return o, nil
-			}
-		}
-		return nil, nil //nolint:nilnil // an interrupted campaign has no report
+	o := &output{File: report.KeyDigests, from: from}
+	found, err := o.checkReport(ctx, items)
+	if err == nil {
+		err = o.checkScores(ctx, opened.Store)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from.show(list), err)
-	}
-	digests, err := report.ParseDigests(data)
-	if err != nil {
-		o.addProblem(list, "file", "%v; %s", err, reportRemedy)
-		return o, nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(digests)) {
-		data, err := from.get(ctx, path(key))
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case errors.Is(err, fs.ErrNotExist):
-			o.addProblem(path(key), "file", "is missing; %s", reportRemedy)
-		case err != nil:
-			o.addProblem(path(key), "file", "cannot be read: %v", err)
-		case regular.SHA256(data) != digests[key]:
-			o.addProblem(path(key), "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", regular.SHA256(data), report.KeyDigests, digests[key], reportRemedy)
-		}
+	if err != nil || !found && len(o.Problems) == 0 {
+		return nil, err
 	}
 	o.OK = len(o.Problems) == 0
 	return o, nil
+}
+
+// checkReport checks a report, and reports whether there is one. Files are keys.
+func (o *output) checkReport(ctx context.Context, items bool) (found bool, err error) {
+	data, err := o.from.get(ctx, report.KeyDigests)
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, key := range report.Keys() {
+			if _, err := o.from.get(ctx, key); !errors.Is(err, fs.ErrNotExist) {
+				o.addProblem(report.KeyDigests, "file", "is missing beside %s; %s", key, reportRemedy)
+				return true, nil
+			}
+		}
+		return false, nil // an interrupted campaign has no report
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", o.from.show(report.KeyDigests), err)
+	}
+	digests, err := report.ParseDigests(data)
+	if err != nil {
+		o.addProblem(report.KeyDigests, "file", "%v; %s", err, reportRemedy)
+		return true, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(digests)) {
+		data, err := o.from.get(ctx, key)
+		switch {
+		case ctx.Err() != nil:
+			return true, ctx.Err()
+		case errors.Is(err, fs.ErrNotExist):
+			o.addProblem(key, "file", "is missing; %s", reportRemedy)
+		case err != nil:
+			o.addProblem(key, "file", "cannot be read: %v", err)
+		case regular.SHA256(data) != digests[key]:
+			o.addProblem(key, "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", regular.SHA256(data), report.KeyDigests, digests[key], reportRemedy)
+		case key == report.KeyCSV && items:
+			o.checkRows(ctx, data)
+		}
+	}
+	return true, ctx.Err()
+}
+
+// checkRows compares the rows of finished items in a results.csv with the results: each is there, and has the scores of the row.
+func (o *output) checkRows(ctx context.Context, file []byte) {
+	for row, err := range table.DoneRows(bytes.NewReader(file)) {
+		if err != nil {
+			o.addProblem(report.KeyCSV, "file", "%v; %s", err, reportRemedy)
+			return
+		}
+		key := item.Key(row["item"], item.FileResult)
+		data, err := o.from.get(ctx, key)
+		if errors.Is(err, fs.ErrNotExist) {
+			o.addProblem(key, "file", "is missing, and %s has image %s, task %s, as done; put the item's folder back, or run its campaign again", report.KeyCSV, row["image"], row["task"])
+			continue
+		}
+		r, err := item.DecodeResult(data)
+		if err != nil || r.Item.ID != row["item"] || item.CheckResult(data) != nil {
+			continue // a problem of the item
+		}
+		versions := strings.Split(row["metrics"], ";")
+		for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+			stored := table.CSVFigure(r.Metrics[name])
+			if was := row[name]; was != "" && was != stored && slices.Contains(versions, r.MetricIDs[name]) {
+				o.addProblem(key, "metrics."+name, "is %s, %s says %s: the item was restored again since, or one was changed; %s", stored, report.KeyCSV, was, reportRemedy)
+				break
+			}
+		}
+	}
+}
+
+// checkScores compares the scores of ddiff score with the names of their files, which follow from their content.
+func (o *output) checkScores(ctx context.Context, store source) error {
+	for info, err := range store.List(ctx, manifest.ScoresFolder) {
+		if err != nil {
+			return fmt.Errorf("list %s: %w", o.from.show(manifest.ScoresFolder), err)
+		}
+		if !gc.IsOutputKey(info.Key) {
+			continue
+		}
+		data, err := store.Get(ctx, info.Key)
+		if err == nil {
+			err = manifest.CheckScorePart(info.Key, data)
+		}
+		if err != nil {
+			o.addProblem(info.Key, "file", "%v", err)
+		}
+	}
+	return ctx.Err()
 }

@@ -27,7 +27,8 @@ func newVerifyCommand() *cobra.Command {
 		Short: "Check outputs against their passports",
 		Long: "Check restored images: the passport in the file, the identity that follows from it, the pixels, the\n" +
 			"result.json beside it with the digests of all files, and the source image where it still exists; and the\n" +
-			"report of an output: results.csv, summaries, page, figures and sheets against SHA256SUMS.\n" +
+			"report of an output: results.csv, summaries, page, figures and sheets against SHA256SUMS, the rows of results.csv\n" +
+			"against the items, and the scores of ddiff score.\n" +
 			"OUTPUT is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder of\n" +
 			"an item, or a whole output, on this machine or in a bucket. Each problem is one line with file, field,\n" +
 			"cause and remedy. An item without a result.json is unfinished, which is no problem; what a\n" +
@@ -51,7 +52,7 @@ type counts struct {
 	Wrong      int `json:"wrong"`
 	Unfinished int `json:"unfinished"`
 	Newer      int `json:"newer"`
-	// Report is ok, wrong, or none without a report.
+	// Report is ok, wrong, or none without a report. Scores that were changed make it wrong.
 	Report string `json:"report"`
 }
 
@@ -84,17 +85,19 @@ func (c *counts) addReport(o *output) {
 func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) error {
 	v, n := verifier{digests: map[string]string{}}, counts{Report: "none"}
 	for _, arg := range args {
+		finished := false // an item has a result, which the page of ddiff report has not
 		for t, err := range restoredImages(ctx, arg) {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err
 			}
 			o := v.verify(ctx, t)
 			n.add(o)
+			finished = finished || !o.Unfinished
 			if err := o.print(stdout, asJSON); err != nil {
 				return err
 			}
 		}
-		r, err := verifyReport(ctx, arg)
+		r, err := verifyReport(ctx, arg, finished)
 		if err != nil {
 			return err
 		}
@@ -118,7 +121,7 @@ func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) e
 	case n.Wrong > 0:
 		return fmt.Errorf("%w: %d of %d outputs do not match their passports", cli.ErrMismatch, n.Wrong, n.Checked)
 	case n.Report == "wrong":
-		return fmt.Errorf("%w: the report does not match its digests", cli.ErrMismatch)
+		return fmt.Errorf("%w: the report or the scores do not match their digests or the items", cli.ErrMismatch)
 	case n.Newer > 0:
 		return fmt.Errorf("%d of %d outputs: %w; verify them with that version", n.Newer, n.Checked, item.ErrNewer)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path"
 	"slices"
 	"strings"
 
@@ -149,9 +148,11 @@ func (o Output) lines(ctx context.Context, folder string) iter.Seq2[line, error]
 					return
 				}
 			}
-			if folder == manifest.ScoresFolder && path.Base(info.Key) != manifest.ScorePartName(data) {
-				yield(line{}, fmt.Errorf("%s: it was changed: its content has the name %s; put the original back, or move the file away and run ddiff score again",
-					info.Key, manifest.ScorePartName(data)))
+			if folder != manifest.ScoresFolder {
+				continue
+			}
+			if err := manifest.CheckScorePart(info.Key, data); err != nil {
+				yield(line{}, fmt.Errorf("%s: %w", info.Key, err))
 				return
 			}
 		}

@@ -167,7 +167,7 @@ func (c *itemColumn) csv(e *entry.Entry) string {
 		switch {
 		case v == nil:
 		case c.rounded:
-			return strconv.FormatFloat(*v, 'g', 6, 64)
+			return CSVFigure(*v)
 		default:
 			return sweep.Exact(*v)
 		}

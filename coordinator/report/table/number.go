@@ -69,6 +69,9 @@ func CSVText(s string) string {
 	return s
 }
 
+// CSVFigure formats a figure of results.csv.
+func CSVFigure(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
 // CSVFloat formats a figure as [strconv.FormatFloat] does; an undefined one is empty.
 func CSVFloat(v float64, format byte, precision int) string {
 	if !statistic.Defined(v) {

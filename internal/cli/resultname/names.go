@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +30,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -82,27 +82,15 @@ func readReported(dir string, yield func(Row) bool) error {
 		return err
 	}
 	defer f.Close() // nothing was written
-	rows := csv.NewReader(f)
-	header, err := rows.Read()
-	if err != nil {
-		return fmt.Errorf("read %s: %w", report.KeyCSV, err)
-	}
-	it, image, outcome := slices.Index(header, "item"), slices.Index(header, "image"), slices.Index(header, "outcome")
-	if it < 0 || image < 0 || outcome < 0 {
-		return fmt.Errorf("read %s: want the columns item, image and outcome", report.KeyCSV)
-	}
-	for {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for row, err := range table.DoneRows(f) {
 		if err != nil {
-			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
+			return err
 		}
-		if row[outcome] == string(item.OutcomeDone) && !yield(Row{row[it], row[image]}) {
+		if !yield(Row{row["item"], row["image"]}) {
 			return nil
 		}
 	}
+	return nil
 }
 
 // restoredItem is an item with a restored image.
