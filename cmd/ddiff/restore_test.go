@@ -94,6 +94,29 @@ func TestRestore(t *testing.T) {
 	wantLine(t, e, "replay=bit-equal", "measurement=stored")
 }
 
+// TestRestoreAgainInAnotherForm asks for another quality, or for what the picture says beside its pixels: the restored picture that exists is not skipped.
+func TestRestoreAgainInAnotherForm(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	photo := filepath.Join(dir, "x.jpg")
+	copyFile(t, filepath.Join("..", "..", "restore", "picture", "testdata", "camera.jpg"), photo)
+	base := []string{"restore", photo, "--task", "denoise", "--steps", "3", "--threads", "1", "--unchecked"}
+	for _, several := range [][]string{nil, {"--set", "sigma=0.04,0.05"}} {
+		wantCode(t, ddiff(t, slices.Concat(base, several, []string{"--strip"})...), 0)
+		wantCode(t, ddiff(t, slices.Concat(base, several, []string{"--strip"})...), 0)
+		for _, changed := range [][]string{nil, {"--strip", "--quality", "80"}} {
+			e := ddiff(t, slices.Concat(base, several, changed)...)
+			wantCode(t, e, 3)
+			wantMessage(t, e, "failed: ", "give --force to replace it")
+			wantLine(t, e, "done=0")
+		}
+	}
+	wantCode(t, ddiff(t, slices.Concat(base, []string{"--quality", "80", "--force"})...), 0)
+	e := ddiff(t, append(base, "--quality", "80")...)
+	wantCode(t, e, 0)
+	wantLine(t, e, "done=0 failed=0 dead=0 skipped=1")
+}
+
 // TestRestoreSeveral restores pictures of one name with two settings, without the restored pictures in the folder.
 func TestRestoreSeveral(t *testing.T) {
 	t.Parallel()

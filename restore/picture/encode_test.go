@@ -118,6 +118,15 @@ func TestMetadata(t *testing.T) {
 					t.Errorf("%s as %s: %q in spite of Strip", name, f, text)
 				}
 			}
+			for strip, file := range map[bool][]byte{false: file, true: bare} {
+				for _, asked := range []picture.FileOptions{{Format: f}, {Format: f, Strip: true}, {Format: f, Strip: strip, Quality: 80}} {
+					ok, err := picture.HasForm(file, source, asked)
+					must(t, err)
+					if want := asked.Strip == strip && (f != picture.JPEG || asked.Quality == 0); ok != want {
+						t.Errorf("%s as %s, strip=%v, has the form %+v: %v, want %v", name, f, strip, asked, ok, want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -304,6 +304,10 @@ func (w *pictureWriter) skipEqual(existing []*picture) {
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration with these settings; give --force to replace it, or --out", in.target(w.into, "")))
 			continue
 		}
+		if target := in.target(w.into, ""); !w.hasForm(in, target) {
+			w.fail(in.name, fmt.Errorf("%s exists with another --quality or --strip; give --force to replace it, or --out", target))
+			continue
+		}
 		w.skipped++
 		if len(in.restored.Warnings) > 0 {
 			w.warned++
@@ -410,7 +414,7 @@ func (w *pictureWriter) write(res restored, tail string) {
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
-		if old, _ := passportOf(target); old != nil && old.Item.ID == res.Item.ID {
+		if old, _ := passportOf(target); old != nil && old.Item.ID == res.Item.ID && w.hasForm(in, target) {
 			err = nil
 		}
 	}

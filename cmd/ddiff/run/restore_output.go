@@ -200,6 +200,18 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 	return marked, err
 }
 
+// hasForm reports whether the existing restored picture of an input is in the form that the flags ask for.
+func (o *restoreOptions) hasForm(in *picture, target string) bool {
+	format, _ := restorer.FormatOf(target)
+	file, failed := regular.Read(target, manifest.MaxFileBytes)
+	source, err := regular.Read(in.source(), manifest.MaxFileBytes)
+	if errors.Join(failed, err) != nil {
+		return false
+	}
+	ok, err := restorer.HasForm(file, source, restorer.FileOptions{Format: format, Quality: o.quality, Strip: o.strip})
+	return ok && err == nil
+}
+
 // skippedFolders is the line on folders in folders.
 func skippedFolders(names []string) string {
 	const most = 3
