@@ -69,6 +69,15 @@ func TestRestore(t *testing.T) {
 	e = ddiff(t, base...)
 	wantCode(t, e, 0)
 	wantLine(t, e, "done=0 failed=0 dead=0 skipped=1 warned=1")
+	for _, counts := range []string{"done=1 failed=0 dead=0 skipped=0 warned=1", "done=0 failed=0 dead=0 skipped=1 warned=1"} {
+		e = ddiff(t, append(base, "--results", filepath.Join(dir, "later"))...) // results that the first call lacks
+		wantCode(t, e, 0)
+		wantLine(t, e, counts)
+	}
+	wantItems(t, filepath.Join(dir, "later"), 1)
+	if string(read(t, target)) != string(before) {
+		t.Error("the restored picture was replaced")
+	}
 	e = ddiff(t, "restore", small, "--task", "hdr", "--steps", "3")
 	wantCode(t, e, 3)
 	wantMessage(t, e, "failed: ", "exists and is not its restoration with these settings; give --force")

@@ -219,7 +219,7 @@ func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 		}
 		todo = append(todo, in)
 	}
-	w.skipEqual(existing)
+	todo = append(todo, w.skipEqual(existing)...)
 	if w.into != "" && len(todo) > 0 {
 		if err := checkWritable(w.into); err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
@@ -290,17 +290,19 @@ func passportOf(path string) (*passport.Passport, error) {
 	return &p, nil
 }
 
-// skipEqual skips the inputs whose existing files are their restorations with these settings. Other files are errors of their inputs.
-func (w *pictureWriter) skipEqual(existing []*picture) {
+// skipEqual skips the inputs whose existing files are their restorations with these settings, and returns those among them that --results lacks. Other files
+// are errors of their inputs.
+func (w *pictureWriter) skipEqual(existing []*picture) (lacking []*picture) {
 	for _, in := range existing {
 		p := w.pictures(in)[0]
-		if r := in.restored; r != nil && !w.unchecked && slices.ContainsFunc(r.Warnings, func(a item.Warning) bool { return a.Code == item.WarnChanged }) {
+		if r := in.restored; r != nil && !w.unchecked && w.results == "" && slices.ContainsFunc(r.Warnings, func(a item.Warning) bool { return a.Code == item.WarnChanged }) {
 			p.Task.Sigma, p.Task.Params = new(item.Sigma(r.Item.Sigma)), r.Item.Params
 		}
 		if r := in.restored; r != nil && p.Task.Tile == 0 && r.Item.Tile == w.session.Large.Side && r.Item.Overlap == w.session.Large.Overlap {
 			p.Task.Tile, p.Task.Overlap = r.Item.Tile, r.Item.Overlap
 		}
-		if it, err := w.session.Item(p); err != nil || in.restored == nil || it.ID != in.restored.Item.ID {
+		it, err := w.session.Item(p)
+		if err != nil || in.restored == nil || it.ID != in.restored.Item.ID {
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration with these settings; give --force to replace it, or --out", in.target(w.into, "")))
 			continue
 		}
@@ -308,11 +310,16 @@ func (w *pictureWriter) skipEqual(existing []*picture) {
 			w.fail(in.name, fmt.Errorf("%s exists with another --quality or --strip; give --force to replace it, or --out", target))
 			continue
 		}
+		if _, err := os.Stat(filepath.Join(w.results, item.Key(it.ID, item.FileResult))); err != nil && w.results != "" {
+			lacking = append(lacking, in)
+			continue
+		}
 		w.skipped++
 		if len(in.restored.Warnings) > 0 {
 			w.warned++
 		}
 	}
+	return lacking
 }
 
 // single reports whether each input has one restoration.
