@@ -36,7 +36,7 @@ func HasForm(file, source []byte, o FileOptions) (bool, error) {
 			return false, err
 		}
 	}
-	return sayEqual(file, stripped) == (o.Strip || sayEqual(whole, stripped)), nil
+	return sayEqual(whole, stripped) || sayEqual(file, stripped) == o.Strip, nil
 }
 
 // sayEqual reports whether two files say the same beside their pixels, apart from resolution and colours.
