@@ -25,8 +25,8 @@ const (
 )
 
 // Tuner finds the batch size with the least time per image, for each [Workload]. It adds no work: a worker solves its
-// first batches with the sizes 1, 2, 4, 8 and so on up to 32, while each size saves more than 5 % of the time per image. Later
-// batches have the smallest size within 5 % of the best.
+// first batches with the sizes 1, 2, 4, 8 and so on up to 32, while each size saves more than 5 % of the time per image. A size that does not is measured once
+// more, after the one before it: another process may have begun to use the device between the two. Later batches have the smallest size within 5 % of the best.
 //
 // A size that exceeded the device's memory, and all larger sizes, are not tried again. All methods may be called
 // concurrently.
@@ -61,6 +61,8 @@ type curve struct {
 	Best int
 	// Ceiling is the largest size that may fit into memory; 0 when none has exceeded it.
 	Ceiling int
+	// repeated is the sum of the sizes that were measured once more.
+	repeated int
 }
 
 // point is a measured size.
@@ -139,7 +141,11 @@ func (t *Tuner) Record(w Workload, batch int, perImage time.Duration) {
 	p := point{batch, perImage.Seconds()}
 	saves := len(c.Points) == 0 || p.Seconds < gain*c.Points[len(c.Points)-1].Seconds
 	c.Points = append(c.Points, p)
-	if !saves || c.next() > maxSearched || (c.Ceiling > 0 && c.next() > c.Ceiling) {
+	switch {
+	case !saves && c.repeated&batch == 0:
+		c.repeated |= batch // a power of two
+		c.Points = c.Points[:len(c.Points)-2]
+	case !saves, c.next() > maxSearched, c.Ceiling > 0 && c.next() > c.Ceiling:
 		t.endSearch(c)
 	}
 }
