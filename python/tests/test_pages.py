@@ -64,6 +64,20 @@ def test_figure(tmp_path):
         e.figure(methods=["daps"])
 
 
+def test_run_paths(tmp_path, monkeypatch, clean):
+    """Paths of settings are relative to the working directory, and settings of the dataset stand beside its path."""
+    monkeypatch.chdir(tmp_path)
+    Path("photos").mkdir()
+    Image.fromarray((255 * clean).round().astype("u1")).save("photos/a.png")
+    mask = np.ones((64, 64), "f4")
+    mask[30:34] = 0
+    np.save("mask.npy", mask)
+    t = ddiff.run("photos", tasks=[{"name": "inpaint", "mask": "mask.npy"}], dataset={"fit": "pad"}, steps=np.int64(2), device="cpu").table()
+    assert list(t.outcome) == ["done"] and list(t.fit) == ["pad"] and list(t.steps) == [2]
+    with pytest.raises(ddiff.ProcessError, match=f"prior {tmp_path}/unet.onnx"):
+        ddiff.run("photos", prior="unet.onnx", out="other")
+
+
 def test_run_refused(tmp_path):
     with pytest.raises(ddiff.ProcessError, match="exit code 2: .*sharpen"):
         ddiff.run(tmp_path, tasks=["sharpen"], out=tmp_path / "out")

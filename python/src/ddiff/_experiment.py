@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ._figure import Box, Figure, Row, draw, size_of
 from ._program import PROGRAM, environment
 from ._result import ProcessError
@@ -76,7 +78,8 @@ def run(
     tasks: names, or objects such as {"name": "super_resolution", "params": {"factor": 4}, "sigma": 0.02}. Default: denoise.
     methods: names. Default: ddiff.
     size: side to which photographs are brought, in pixels. limit: number of photographs, 0 is all.
-    settings: other fields of a campaign file (docs/campaigns.md), such as sigma, seed, runs, steps, preset, prior.
+    settings: other fields of a campaign file (docs/campaigns.md), such as sigma, seed, runs, steps, preset, prior, or dataset={"fit": "pad"}.
+        Paths are relative to the working directory.
 
     An interrupted experiment resumes with the same call. Raises ProcessError with the program's reason; items that failed are rows of the table.
     """
@@ -84,12 +87,13 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         campaign = Path(images)
         if campaign.suffix not in (".yaml", ".yml"):
+            dataset = {"size": size, "limit": limit, **settings.pop("dataset", {}), "path": images}
             spec = {
-                "name": target.name, "dataset": {"path": str(campaign.absolute()), "size": size, "limit": limit}, "tasks": list(tasks) or ["denoise"],
-                "methods": list(methods) or ["ddiff"], **settings,
+                "name": target.name, "dataset": _located(dataset), "tasks": [t if isinstance(t, str) else _located(t) for t in tasks] or ["denoise"],
+                "methods": list(methods) or ["ddiff"], **_located(settings),
             }  # fmt: skip
             campaign = Path(folder) / "campaign.yaml"
-            campaign.write_text(json.dumps(spec, allow_nan=False))
+            campaign.write_text(json.dumps(spec, allow_nan=False, default=np.generic.item))
         elif tasks or methods or settings:
             raise ValueError("a campaign file has tasks, methods and settings; give none beside it")
         args = [PROGRAM, "run", campaign, "--out", target, "--device", device, "--quiet"]
@@ -104,3 +108,12 @@ def run(
         last = (said.strip().splitlines() or ["it said nothing"])[-1]
         raise ProcessError(f"ddiff ended with exit code {process.returncode}: {last.removeprefix('ddiff: ')}")
     return Experiment(target)
+
+
+def _located(settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings with absolute paths: in a campaign file they are relative to the file, which here is a temporary one."""
+    out = dict(settings)
+    for name in "path", "prior", "operator", "mask", "kernel":
+        if out.get(name) and (text := os.fspath(out[name])) not in ("bundled", "bundled:base"):
+            out[name] = text if "://" in text else os.path.abspath(text)
+    return out
