@@ -34,12 +34,14 @@ func (r remote) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, nil
 }
 
-// List implements source. It yields result.json of each done item, in the order of the dataset, and nothing for other prefixes than that of items.
+// List implements source. It yields result.json of each done item once, in the order of the dataset, and nothing for other prefixes than that of
+// items. Several rows may have one item.
 func (r remote) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		if prefix != item.ItemsFolder {
 			return
 		}
+		seen := map[string]bool{}
 		q := api.ItemQuery{State: api.StateDone, Limit: 1000}
 		for {
 			page, err := r.client.Items(ctx, r.campaign, q)
@@ -48,6 +50,10 @@ func (r remote) List(ctx context.Context, prefix string) iter.Seq2[storage.Info,
 				return
 			}
 			for _, it := range page.Items {
+				if seen[it.ID] {
+					continue
+				}
+				seen[it.ID] = true
 				if !yield(storage.Info{Key: item.Key(it.ID, item.FileResult)}, nil) {
 					return
 				}

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/api"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/serve"
@@ -68,5 +71,28 @@ func TestPullFromServer(t *testing.T) {
 	}
 	if err := (pullOptions{api: server.Flags{Address: web.URL}}).pull(t.Context(), "nobody", dir, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("an unknown campaign: %v", err)
+	}
+}
+
+// TestRemoteRepeatedRows: an item that several rows of the dataset have is one item, as in the store.
+func TestRemoteRepeatedRows(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page := api.Items{Items: []api.Item{{ID: "a"}, {ID: "b"}, {ID: "a"}}, Next: "more"}
+		if r.URL.Query().Get("cursor") != "" {
+			page = api.Items{Items: []api.Item{{ID: "b"}, {ID: "c"}}}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		reporttest.Must(t, json.NewEncoder(w).Encode(page))
+	}))
+	defer web.Close()
+	client, err := api.NewClient(api.ClientConfig{URL: web.URL, Token: "secret"})
+	reporttest.Must(t, err)
+	var ids []string
+	for id, err := range itemIDs(t.Context(), remote{client, "night"}) {
+		reporttest.Must(t, err)
+		ids = append(ids, id)
+	}
+	if want := []string{"a", "b", "c"}; !slices.Equal(ids, want) {
+		t.Errorf("%v, want %v", ids, want)
 	}
 }
