@@ -155,6 +155,29 @@ func TestAppendWindowWithoutItems(t *testing.T) {
 	tc.wantImages(id, 2)
 }
 
+// TestAppendRepeated: an append that a client repeats after its answer was lost behind those of others adds its rows once.
+func TestAppendRepeated(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.lead()
+	id := tc.submit("grows", 0)
+	tc.work(id)
+	tc.awaitImages(id, 1)
+	first, second := t.TempDir(), t.TempDir()
+	must(t, writeImage(first, "first", 1))
+	must(t, writeImage(second, "second", 2))
+	tc.append(id, "first", first)
+	tc.append(id, "second", second)
+	for i := range 16 { // answers that a record keeps
+		tc.append(id, fmt.Sprintf("nothing-%d", i), "")
+	}
+	if n := tc.append(id, "first", first); n != 2 {
+		t.Errorf("%d items, want 2", n)
+	}
+	tc.awaitImages(id, 3)
+	tc.wantImages(id, 3)
+}
+
 // TestAppendRetriesRows: an appended row that cannot be read is retried where it is.
 func TestAppendRetriesRows(t *testing.T) {
 	t.Parallel()

@@ -126,8 +126,8 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 // appendRows stores and publishes the first window of the rows that a command adds, and returns the number of its items. The window has the
 // id of the command, so that a second execution finds it; the others follow as those of a dataset do.
 func (r *runner) appendRows(ctx context.Context, command manifest.Command) (int, error) {
-	if last := r.windows.next.Append; last.Command == command.ID {
-		w, err := r.windows.read(ctx, last.First)
+	if first, repeated := r.windows.appends[command.ID]; repeated {
+		w, err := r.windows.read(ctx, first)
 		if err != nil {
 			return 0, err
 		}

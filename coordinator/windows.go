@@ -25,6 +25,7 @@ type windows struct {
 	unverified int              // items of windows below this number may have stored results
 	warning    string           // how the dataset has changed, for the status
 	failures   map[int]failures // items that cannot be restored, by window
+	appends    map[string]int   // numbers of the first windows of appended rows, by command
 }
 
 // failures are items of a window that cannot be restored, with the reason of the first.
@@ -34,7 +35,7 @@ type failures struct {
 }
 
 func newWindows(store storage.Store, campaign string) windows {
-	return windows{store: store, campaign: campaign, sound: -1}
+	return windows{store: store, campaign: campaign, sound: -1, appends: map[string]int{}}
 }
 
 // noteFailures notes the items of a window that cannot be restored.
@@ -69,6 +70,9 @@ func (s *windows) add(w *shard.Window) {
 	}
 	if w.Changed != "" {
 		s.warning = w.Changed
+	}
+	if w.Append.Command != "" {
+		s.appends[w.Append.Command] = w.Append.First
 	}
 	s.noteFailures(w)
 }
