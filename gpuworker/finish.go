@@ -63,8 +63,8 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 		return nil, err
 	}
 	for _, f := range append(files, job.Artifact{Name: item.FileRestored, Data: picture}) {
-		if err := t.put(ctx, f); err != nil {
-			return nil, err
+		if res, err := t.put(ctx, f); err != nil || res != nil {
+			return res, err
 		}
 	}
 	err = t.createResult(ctx, res)
@@ -75,18 +75,22 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 }
 
 // put writes a file of the item. It creates the file, and replaces only one that another attempt has left: a request of a worker that gave up,
-// which the server executes late, then replaces no file of the attempt with the result.
-func (t *task) put(ctx context.Context, f job.Artifact) error {
+// which the server executes late, then replaces no file of the attempt with the result. If there is a result by then, because this process was
+// stopped for longer than its lease, put returns it and replaces nothing.
+func (t *task) put(ctx context.Context, f job.Artifact) (existing *item.Result, err error) {
 	t.written = max(t.written, len(f.Data))
 	key := item.Key(t.Item.ID, f.Name)
-	err := t.assigned.Store.Create(ctx, key, f.Data)
+	err = t.assigned.Store.Create(ctx, key, f.Data)
 	if errors.Is(err, storage.ErrExists) {
+		if existing, err = t.findResult(ctx); err != nil || existing != nil {
+			return existing, err
+		}
 		err = t.assigned.Store.Put(ctx, key, f.Data)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", f.Name, err)
+		return nil, fmt.Errorf("write %s: %w", f.Name, err)
 	}
-	return nil
+	return nil, nil
 }
 
 // createResult writes result.json unless it exists (storage.ErrExists).
@@ -116,7 +120,10 @@ func (t *task) restoreExistingResult(ctx context.Context) (*item.Result, error) 
 	if regular.SHA256(picture) != res.Artifacts[item.FileRestored] {
 		return res, nil
 	}
-	return res, t.put(ctx, job.Artifact{Name: item.FileRestored, Data: picture})
+	if err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, item.FileRestored), picture); err != nil {
+		return nil, fmt.Errorf("write %s: %w", item.FileRestored, err)
+	}
+	return res, nil
 }
 
 // readResult reads the stored result of an item.

@@ -81,22 +81,17 @@ func (f faulty) Get(ctx context.Context, key string) ([]byte, error) {
 // own.
 func TestFirstResultIsKept(t *testing.T) {
 	t.Parallel()
-	write := func(name string, dir store, brighter float32, late bool) (*item.Result, *task) {
+	write := func(name string, dir store, brighter float32, late int) (*item.Result, *task) {
 		t.Helper()
 		w, _ := workerOf(t, func(c *Config) { c.Name = name })
 		tk := solved(t, brighter)
 		tk.batch, tk.seconds, tk.Plan.Solver.Steps = 3, 1.5, 7
 		tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
 		e := engineRestorer{w.core}
-		if !late {
-			res, err := e.write(t.Context(), tk, item.Metrics{})
-			must(t, err)
-			return res, tk
-		}
-		// The other worker created its result while this one wrote its files.
+		// The other worker created its result after so many looks of this one.
 		looks := 0
 		tk.assigned.Store = faulty{Dir: dir.(*storage.Dir), get: func(string) error {
-			if looks++; looks == 1 {
+			if looks++; looks <= late {
 				return storage.ErrNotFound
 			}
 			return nil
@@ -107,11 +102,14 @@ func TestFirstResultIsKept(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		brighter float32
-		late     bool
+		late     int
 		equal    bool // of the file and the first result
-	}{"found": {0.5, false, true}, "late": {0, true, true}, "late with other pixels": {0.5, true, false}} {
+	}{
+		"found": {0.5, 0, true}, "before the first file": {0.5, 1, true}, "before the last file": {0.5, 5, true},
+		"after the last file": {0, 6, true}, "after the last file with other pixels": {0.5, 6, false},
+	} {
 		_, dir := workerOf(t)
-		first, tk := write("first", dir, 0, false)
+		first, tk := write("first", dir, 0, 0)
 		if first.Worker != "first" || first.Batch != 3 || first.Seconds != 1.5 || first.Steps != 7 || len(first.Artifacts) != 5 || len(first.MetricIDs) != len(metric.Builtin()) {
 			t.Errorf("the result is %+v", first)
 		}
