@@ -140,7 +140,8 @@ func (p *Progress) line() string {
 	}
 	line := fmt.Sprintf("%d/%d images  %s", p.ended, p.pending(), resumed)
 	if p.made > 0 {
-		line = fmt.Sprintf("%sstep %.1f of %d", line, math.Floor(10*p.made)/10, p.allSteps)
+		all := max(p.allSteps, int(math.Ceil(p.made))) // steps repeat when an item is tried again
+		line = fmt.Sprintf("%sstep %.1f of %d", line, math.Floor(10*p.made)/10, all)
 	}
 	if p.made == p.first {
 		if line = strings.TrimRight(line, " "); !p.expected.IsZero() {
@@ -148,7 +149,7 @@ func (p *Progress) line() string {
 		}
 		return line
 	}
-	left := max(0, float64(p.allSteps)-p.made) / (p.made - p.first) * float64(p.last.Sub(p.began)) // steps repeat when an item is tried again
+	left := max(0, float64(p.allSteps)-p.made) / (p.made - p.first) * float64(p.last.Sub(p.began))
 	return fmt.Sprintf("%s  ETA %v", line, max(0, time.Duration(left)-time.Since(p.last)).Round(time.Second))
 }
 

@@ -89,6 +89,16 @@ func TestTimeLeft(t *testing.T) {
 	})
 }
 
+// Steps that are made again never exceed all steps.
+func TestStepsMadeAgain(t *testing.T) {
+	p := NewProgress(false, false, io.Discard, io.Discard)
+	p.Entered(2, 10, true)
+	p.Advanced(12.5)
+	if got, want := p.line(), "0/2 images  step 12.5 of 13"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // The time left that was foreseen falls until steps show another one.
 func TestTimeForeseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

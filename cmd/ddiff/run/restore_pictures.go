@@ -138,13 +138,15 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 		pictures = append(pictures, w.pictures(in)...)
 	}
 	counts.Items = len(pictures)
+	steps := stepCount{of: make([]int, len(pictures))}
 	w.show.Begin()
 	defer w.show.Stop()
 	w.show.Entered(counts.Items, 0, true)
 	var mu sync.Mutex // of counts, and of the calls of w
 	group, inner := errgroup.WithContext(ctx)
 	for i, rt := range runtimes {
-		part := pictures[i*len(pictures)/len(runtimes) : (i+1)*len(pictures)/len(runtimes)]
+		begin := i * len(pictures) / len(runtimes)
+		part := pictures[begin : (i+1)*len(pictures)/len(runtimes)]
 		if len(part) == 0 {
 			continue
 		}
@@ -153,7 +155,11 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 		made := map[int]float64{} // steps by picture
 		estimated := estimate{pace: w.show.Pace, items: len(part), expect: w.show.Expect}
 		cfg.Progress = func(p restorer.Progress) {
-			w.show.Entered(counts.Items, counts.Items*p.Steps, true)
+			places := make([]int, len(p.Pictures))
+			for k, i := range p.Pictures {
+				places[k] = begin + i
+			}
+			w.show.Entered(counts.Items, steps.all(places, p.Steps), true)
 			for _, i := range p.Pictures {
 				now := max(made[i], float64(p.Step)+p.Share) // a doubted picture is restored again
 				w.show.Advanced(now - made[i])
