@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -191,4 +192,35 @@ func TestTwoProcesses(t *testing.T) {
 	wantMessage(t, e, "ddiff: open output "+out, "directory is in use", fmt.Sprintf("process %d", first.cmd.Process.Pid), "choose another directory")
 	wantCode(t, first.end(), 0)
 	wantItems(t, out, 2)
+}
+
+// TestFullDiskOfRestoredPictures restores more pictures than fit: those that fit are whole, the first other one ends the command with one line, and the same
+// command resumes when there is space.
+func TestFullDiskOfRestoredPictures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 6 {
+		write(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), append(grey(32), byte(i)))
+	}
+	for name, more := range map[string][]string{"alone": nil, "runs": {"--runs", "2"}, "campaign": {"--results", filepath.Join(t.TempDir(), "results")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := mount(t, 0, "size=8k")
+			args := append([]string{"restore", dir, "--task", "denoise", "--steps", "3", "--unchecked", "--batch", "1", "--quiet", "--out", out}, more...)
+			e := ddiff(t, args...)
+			wantCode(t, e, 6)
+			wantMessage(t, e, "ddiff: ", ".png: write restored picture: ", "no space left on device; make space, and rerun the same command to resume")
+			wantLine(t, e, "done=1 failed=0 dead=0 skipped=0")
+			if n := strings.Count(e.stderr, "\n"); n != 1 {
+				t.Errorf("%d lines, want 1\n%v", n, e)
+			}
+			files, err := os.ReadDir(out)
+			must(t, err)
+			if len(files) != 1 {
+				t.Errorf("the folder has %v, want one picture", files)
+			}
+			must(t, syscall.Mount("tmpfs", out, "tmpfs", syscall.MS_REMOUNT, "size=1m"))
+			wantCode(t, ddiff(t, args...), 0)
+		})
+	}
 }

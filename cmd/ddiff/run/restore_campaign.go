@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -28,6 +29,8 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 	if w.JSON {
 		stdout = io.Discard // pictureWriter prints the objects
 	}
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var counts manifest.Counts
 	var ran error
 	err := embedded.WithCampaign(ctx, w.spec, shown, stdout, w.stderr, func(e embedded.Campaign) error {
@@ -41,7 +44,9 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 					return
 				}
 			}
-			w.settled(out)
+			if full := w.settled(out); full != nil {
+				stop(full)
+			}
 		}
 		e.Show.LeaveWarnings = true
 		run, worker, err := e.Parts(e.Show.Entered)
@@ -49,7 +54,8 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 			return err
 		}
 		e.Show.Begin()
-		ran = e.Process(ctx, run, worker)
+		ran = e.Process(working, run, worker)
+		ran = cmp.Or(w.full, ran)
 		e.Show.Stop()
 		counts = run.Counts()
 		if ran != nil && counts.Items == 0 {

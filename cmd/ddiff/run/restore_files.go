@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
@@ -181,6 +182,7 @@ type pictureWriter struct {
 	warned  int // also of those that are restored already
 	skipped int // inputs that are restored already
 	errs    []error
+	full    error // no space is left for a restored picture, so that no further one is restored
 }
 
 // choose returns the inputs to restore: those without a restored picture, or all with --force. An existing file that is not the
@@ -332,10 +334,14 @@ type restored struct {
 	image   *raster.Image // before it was rounded; nil: not known
 }
 
-// settled writes the picture of an item. It keeps the items of an input with several restorations until the last of them is settled.
-func (w *pictureWriter) settled(res restored) {
+// settled writes the picture of an item. It keeps the items of an input with several restorations until the last of them is settled. Its error says that
+// no space is left.
+func (w *pictureWriter) settled(res restored) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.full != nil {
+		return w.full
+	}
 	// A doubt that led to no other settings.
 	if i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt }); i >= 0 && res.Outcome == item.OutcomeDone && !w.unchecked {
 		w.fail(res.Item.Name, fmt.Errorf("%w: %s; --unchecked writes the result as it is", restorer.ErrImplausible, res.Warnings[i].Text))
@@ -347,15 +353,16 @@ func (w *pictureWriter) settled(res restored) {
 		if res.Outcome == item.OutcomeDone {
 			w.write(res, "")
 		}
-		return
+		return w.full
 	}
 	name := res.Item.Name
 	w.waiting[name] = append(w.waiting[name], res)
 	if len(w.waiting[name]) == len(w.cells) {
 		if err := w.writeInput(name); err != nil {
-			w.fail(name, err)
+			w.unwritten(name, err)
 		}
 	}
+	return w.full
 }
 
 // writeInput writes the pictures of an input with several restorations; w.mu is locked. Their names have the properties in which these
@@ -395,7 +402,9 @@ func (w *pictureWriter) writeInput(name string) error {
 			replaced[tail] = replaced[tail] || w.replacesPreview(w.inputs[name].target(w.into, run))
 			tail = run
 		}
-		w.write(res, tail)
+		if w.write(res, tail); w.full != nil {
+			return w.full
+		}
 	}
 	for _, tail := range tails {
 		if results[0].Item.Task == operator.PhaseRetrieval { // whose runs are turned at random, so that their mean says nothing
@@ -426,7 +435,7 @@ func (w *pictureWriter) write(res restored, tail string) {
 		}
 	}
 	if err != nil {
-		w.fail(in.name, err)
+		w.unwritten(in.name, err)
 		return
 	}
 	again := strings.HasSuffix(tail, chosenRun) // one of the others
@@ -479,6 +488,15 @@ func relative(path string) string {
 		return rel
 	}
 	return path
+}
+
+// unwritten reports an input whose restored picture cannot be written.
+func (w *pictureWriter) unwritten(name string, err error) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		w.full = cmp.Or(w.full, fmt.Errorf("%s: %w; make space, and rerun the same command to resume", name, err))
+		return
+	}
+	w.fail(name, err)
 }
 
 // fail reports an input without a restored picture.

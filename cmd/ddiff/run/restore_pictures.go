@@ -187,14 +187,19 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 					return fmt.Errorf("solve: %w", r.Err)
 				}
 				mu.Lock()
-				if r.Outcome == item.OutcomeDone {
+				w.show.Finished(r.Result, false)
+				full := w.settled(restored{r.Result, r.PNG, r.Image})
+				switch {
+				case full != nil: // it is to be restored again
+				case r.Outcome == item.OutcomeDone:
 					counts.Done++
-				} else {
+				default:
 					counts.Failed++
 				}
-				w.show.Finished(r.Result, false)
-				w.settled(restored{r.Result, r.PNG, r.Image})
 				mu.Unlock()
+				if full != nil {
+					return full
+				}
 			}
 			return nil
 		})
