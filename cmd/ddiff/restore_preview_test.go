@@ -122,6 +122,18 @@ func TestPreviewReplacesPreviews(t *testing.T) {
 	}
 }
 
+// TestPreviewIsNotReplayed: its measurement is gone, and the message has another remedy than the source.
+func TestPreviewIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a := filepath.Join(dir, "a.png")
+	copyFile(t, photograph("coffee"), a)
+	wantCode(t, ddiff(t, "restore", a, "--task", "denoise", "--steps", "2", "--threads", "1", "--unchecked", "--preview", "32"), 0)
+	e := ddiff(t, "replay", filepath.Join(dir, "a.preview.restored.png"), "--root", dir)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "it is a preview of "+a+", whose middle was a temporary file; run its ddiff restore --preview again, or replay the whole restored picture")
+}
+
 // TestPreviewOfRuns: the mean and the deviation of a preview follow its runs, and replace no restored picture.
 func TestPreviewOfRuns(t *testing.T) {
 	t.Parallel()

@@ -299,6 +299,10 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	if len(missing) == 0 {
 		return in, nil
 	}
+	if cli.IsPreview(&out.passport.Item) {
+		return in, cli.Usage(fmt.Errorf("replay %s: it is a preview of %s, whose middle was a temporary file; run its ddiff restore --preview again, or replay the whole restored picture",
+			out.File, out.passport.Item.Name))
+	}
 	in.reason, in.stored = strings.Join(missing, ", "), &job.Stored{}
 	for _, name := range slices.Sorted(maps.Keys(out.passport.Data)) {
 		data := &in.stored.Measurement

@@ -138,7 +138,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	}
 	inputs = w.estimateBlurs(w.dropRestored(inputs))
 	if o.preview > 0 {
-		dir, err := os.MkdirTemp("", previewFolder+"*")
+		dir, err := os.MkdirTemp("", cli.PreviewFolder+"*")
 		if err != nil {
 			return fmt.Errorf("--preview: %w", err)
 		}

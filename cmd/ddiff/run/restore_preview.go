@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -21,9 +22,7 @@ import (
 const (
 	// previewTail tells a preview from the restored picture.
 	previewTail = "preview"
-	// previewFolder begins the name of the folder of the cropped pictures.
-	previewFolder = "ddiff-preview-"
-	minPreview    = 32
+	minPreview  = 32
 )
 
 // blurWidth is the parameter of a blur whose unit is a part of the picture's shorter side.
@@ -113,7 +112,7 @@ func (w *pictureWriter) replacesPreview(target string) bool {
 		return false
 	}
 	old, _ := passportOf(target)
-	return old != nil && old.Item.Measurement != nil && strings.HasPrefix(filepath.Base(filepath.Dir(old.Item.Measurement.Path)), previewFolder)
+	return old != nil && cli.IsPreview(&old.Item)
 }
 
 // scaled returns the parameters of a task for a preview: its blur is as many pixels wide as that of the picture.
