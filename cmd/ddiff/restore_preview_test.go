@@ -122,6 +122,20 @@ func TestPreviewReplacesPreviews(t *testing.T) {
 	}
 }
 
+// TestPreviewOfTooWideBlur: the preview of a blur that is stated too wide names the width of the whole picture, which is half as wide in the preview's unit.
+func TestPreviewOfTooWideBlur(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	wantCode(t, restore(t, "--images", photograph("coffee"), "--task", "gaussian_deblur", "--param", "std=2", "--sigma", "0.01", "--size", "256", "--steps", "2", "--out", out), 0)
+	copyFile(t, filepath.Join(folderOf(t, out, "gaussian_deblur"), "measurement.png"), filepath.Join(dir, "a.png"))
+	for flag, want := range map[string]string{"--threads=1": "restored with std 2.2", "--unchecked": "; try std 2.2"} {
+		e := ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "gaussian_deblur", "--param", "std=5", "--sigma", "0.01", "--preview", "128", "--quiet", "--json", flag)
+		wantCode(t, e, 0)
+		wantLine(t, e, "a std of 5 pixels is wider than the blur of the picture, of about 2.2 pixels", want)
+	}
+}
+
 // TestPreviewIsNotReplayed: its measurement is gone, and the message has another remedy than the source.
 func TestPreviewIsNotReplayed(t *testing.T) {
 	t.Parallel()

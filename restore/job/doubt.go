@@ -131,7 +131,7 @@ func (j *Job) warnDoubt(e *restore.Engine, m item.Metrics) {
 	}
 	if d := j.Doubt(e, m, nil); d != nil {
 		if d.Std != 0 {
-			d.Text += fmt.Sprintf("; try std %.2g", d.Std)
+			d.Text += fmt.Sprintf("; try std %.2g", j.ofOriginal(d.Std))
 		} else if d.Sigma != j.Item.Sigma {
 			d.Text += fmt.Sprintf("; try sigma %.2g", d.Sigma)
 		}
@@ -197,7 +197,7 @@ func (j *Job) said(text string) string { return fmt.Sprintf("sigma %.3g %s", j.I
 func (j *Job) Changed(from *item.Item, d *Doubt) {
 	var with []string
 	if std := j.Item.Params[stdParameter]; std != from.Params[stdParameter] {
-		with = append(with, fmt.Sprintf("std %.3g", std))
+		with = append(with, fmt.Sprintf("std %.3g", j.ofOriginal(std)))
 	}
 	if j.Item.Sigma != from.Sigma || len(with) == 0 {
 		with = append(with, fmt.Sprintf("sigma %.3g", j.Item.Sigma))

@@ -68,6 +68,16 @@ func (j *Job) doubtWidth() *Doubt {
 	return &Doubt{Text: fmt.Sprintf("a std of %.2g pixels is wider than the blur of the picture, of about %.2g pixels", pixels, found.Pixels), Sigma: j.Item.Sigma, Std: std}
 }
 
+// ofOriginal returns the parameter std of the original, of which the measurement may be a part: the same blur in pixels.
+func (j *Job) ofOriginal(std float64) float64 {
+	width, height, err := raster.ProbePicture(j.Original)
+	if err != nil { // none
+		return std
+	}
+	w, h := j.Item.RestoredSize()
+	return std * float64(min(w, h)) / float64(min(width, height))
+}
+
 // stdParameter is the parameter of the width of a Gaussian blur.
 const stdParameter = "std"
 
