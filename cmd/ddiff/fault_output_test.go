@@ -29,6 +29,29 @@ func mount(t *testing.T, flags uintptr, options string) string {
 	return dir
 }
 
+// TestForeignFiles writes outputs to a folder that has files with the names of a report: they are not replaced.
+func TestForeignFiles(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	run := []string{"run", photograph("chelsea"), "--task", "hdr", "--size", "32", "--steps", "2", "--out"}
+	wantCode(t, ddiff(t, append(run, out)...), 0)
+	for _, command := range [][]string{run, {"pull", out}, {"report", out, "--format", "html", "--out"}} {
+		for _, name := range []string{"index.html", "results.csv"} {
+			dir := t.TempDir()
+			must(t, os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o644))
+			wantRefusals(t, nil, []refusal{{append(command, dir), 2, "is no output of ddiff, and has a file " + name}})
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || string(read(t, filepath.Join(dir, name))) != "mine" {
+				t.Errorf("%s: %v, error %v", command[0], entries, err)
+			}
+		}
+		other := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(other, "notes.txt"), []byte("mine"), 0o644))
+		for range 2 { // the second output replaces the first
+			wantCode(t, ddiff(t, append(command, other)...), 0)
+		}
+	}
+}
+
 // unfinished is the last line of a run with pending items.
 var unfinished = regexp.MustCompile(`(?m)^done=(\d+) failed=(\d+) dead=(\d+) pending=(\d+) out=(.+)\n\z`)
 

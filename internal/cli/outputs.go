@@ -7,8 +7,10 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/result"
 	"ddiff/dataset"
 	"ddiff/internal/redact"
@@ -56,6 +58,24 @@ func CheckOutput(arg string) error {
 		return Usage(fmt.Errorf("%s: no such directory; give the directory or the address of an output", arg))
 	case err == nil && !info.IsDir():
 		return Usage(fmt.Errorf("%s: is a file; give the directory or the address of an output", arg))
+	}
+	return nil
+}
+
+// CheckTarget returns an error for a directory of this machine that is no output, and has a file with the name of one of a report: writing
+// an output there would replace it.
+func CheckTarget(dir string) error {
+	has := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}
+	if manifest.IsAddress(dir) || has(item.ItemsFolder) || has(report.KeyDigests) || has(".ddiff") { // the last one of a run that has failed
+		return nil
+	}
+	for _, key := range report.Keys() {
+		if has(key) {
+			return Usage(fmt.Errorf("%s is no output of ddiff, and has a file %s, which the report would replace; give another directory", dir, key))
+		}
 	}
 	return nil
 }

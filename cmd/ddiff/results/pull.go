@@ -107,6 +107,9 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 	if manifest.IsAddress(dir) {
 		return cli.Usage(fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir))
 	}
+	if err := cli.CheckTarget(dir); err != nil {
+		return err
+	}
 	p := &puller{pullOptions: o, dir: dir, stderr: stderr, show: cli.StatusLine(stderr), named: map[string]bool{}}
 	closeSource, err := p.open(ctx, source)
 	if err != nil {

@@ -242,6 +242,9 @@ func (f reportFile) Write(p []byte) (int, error) {
 func (o reportOptions) page(
 	ctx context.Context, outputs []result.Output, results iter.Seq2[item.Result, error], campaign report.Campaign, stdout, stderr io.Writer,
 ) (err error) {
+	if err := cli.CheckTarget(cmp.Or(o.out, "report")); err != nil {
+		return err
+	}
 	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
 	if err != nil {
 		return err

@@ -92,6 +92,9 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return err
 	}
 	defer sources.Close()
+	if err := cli.CheckTarget(spec.Output); err != nil {
+		return err
+	}
 	results, err := storage.Open(ctx, spec.Output, storage.Options{Lock: true, Logger: tel.Logger})
 	if err != nil {
 		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
