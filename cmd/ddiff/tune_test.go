@@ -180,6 +180,12 @@ func TestTunedFiles(t *testing.T) {
 		"tasks: [{name: inpaint_box, mask: left.npy}, {name: inpaint_box, mask: right.npy}, {name: gaussian_deblur, kernel: kernel.npy}]\n"))
 	wantCode(t, tuneImages(t, campaign, "-o", out), 0)
 	wantTested(t, out, 3)
+	for task, file := range map[string][]string{"inpaint": {"--mask", "left.npy"}, "gaussian_deblur": {"--kernel", "kernel.npy"}} {
+		flags := filepath.Join(t.TempDir(), "out")
+		wantCode(t, tuneImages(t, filepath.Join(dir, "*.png"), "--task", task, file[0], filepath.Join(dir, file[1]),
+			"--size", "16", "--steps", "2", "--set", "lambda=1,2", "--test-images", "coffee", "-o", flags), 0)
+		wantTested(t, flags, 1)
+	}
 	list := filepath.Join(dir, "list.csv")
 	write(t, list, []byte("image,mask\nchelsea.png,left.npy\ncoffee.png,\nrocket.png,\n"))
 	wantRefusal(t, tuneImages(t, campaign, "--images", list, "-o", out, "--dry-run"), 2, "task inpaint_box has a mask or kernel, and some rows have their own")

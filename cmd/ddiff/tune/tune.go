@@ -65,6 +65,7 @@ func NewCommand(c manifest.Catalogue) *cobra.Command {
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object with the comparison and the figures")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the table and the counts")
 	o.AddSettings(f)
+	o.Measurements.AddFiles(f)
 	o.AddParts(f)
 	return cmd
 }

@@ -130,6 +130,11 @@ type MeasurementFlags struct {
 // Add registers the flags.
 func (m *MeasurementFlags) Add(f *pflag.FlagSet) {
 	f.StringVar(&m.values, "measurement-range", "", "values of black and white in measurements, as `LOW,HIGH`: of .npy, or numbers in a picture, as in 0,4095 (default: those of the task, all of the range for pictures)")
+	m.AddFiles(f)
+}
+
+// AddFiles registers the flags of mask and kernel.
+func (m *MeasurementFlags) AddFiles(f *pflag.FlagSet) {
 	f.StringVar(&m.mask, "mask", "", "mask `file` for inpainting: an image whose bright half is observed, or .npy of zeros and ones")
 	f.StringVar(&m.kernel, "kernel", "", "blur kernel `file` for motion, nonlinear and Gaussian blur: an image or .npy; square, odd side")
 }
