@@ -280,7 +280,7 @@ func TestRequestsWithoutLeader(t *testing.T) {
 	if err := archive.Recall(t.Context(), tc.board, "night-12345678"); !errors.Is(err, archive.ErrNoLeader) {
 		t.Errorf("recall: %v", err)
 	}
-	if _, err := archive.List(t.Context(), tc.board); !errors.Is(err, archive.ErrNoLeader) {
+	if _, err := archive.List(t.Context(), tc.board); !errors.Is(err, archive.ErrNoLeader) || !strings.Contains(err.Error(), "start one: ddiff coordinator") {
 		t.Errorf("list: %v", err)
 	}
 }

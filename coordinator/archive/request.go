@@ -89,6 +89,9 @@ func decode(data []byte) (out answer, err error) {
 // ErrNoLeader: no coordinator leads, or the leader does not answer. Archived campaigns cannot be reached.
 var ErrNoLeader = errors.New("no coordinator answers")
 
+// noLeader is its remedy.
+const noLeader = "; start one: ddiff coordinator"
+
 // requestLimit is how long a leader tries to answer a request. A command waits as long.
 const requestLimit = 30 * time.Second
 
@@ -184,7 +187,7 @@ func List(ctx context.Context, b *queue.Board) ([]manifest.CampaignStatus, error
 // send sends a request to the leader and waits for the answer.
 func send(ctx context.Context, b *queue.Board, r request) (out answer, err error) {
 	if _, _, err := b.Get(ctx, queue.KeyLeader); errors.Is(err, queue.ErrNoRecord) {
-		return out, fmt.Errorf("%w: none leads", ErrNoLeader)
+		return out, fmt.Errorf("%w: none leads%s", ErrNoLeader, noLeader)
 	} else if err != nil {
 		return out, err
 	}
@@ -194,7 +197,7 @@ func send(ctx context.Context, b *queue.Board, r request) (out answer, err error
 		data, err = b.Request(ctx, data)
 	}
 	if errors.Is(err, queue.ErrUnavailable) {
-		return out, fmt.Errorf("%w: %w", ErrNoLeader, err)
+		return out, fmt.Errorf("%w: %w%s", ErrNoLeader, err, noLeader)
 	}
 	if err == nil {
 		out, err = decode(data)

@@ -84,7 +84,7 @@ func (c *Cluster) Close() { c.views.close() }
 func unknown(id string, err error) error {
 	switch {
 	case errors.Is(err, archive.ErrNoLeader):
-		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w; start one: ddiff coordinator", id, err)
+		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w", id, err)
 	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, queue.ErrBadName):
 		return api.NewError(api.ErrNotFound, fmt.Sprintf("unknown campaign %s; see: ddiff list --all", id))
 	}
@@ -216,7 +216,7 @@ func (c *Cluster) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	}
 	attempts, more, err := archive.Logs(ctx, c.cfg.Board, id, item)
 	if errors.Is(err, archive.ErrNoLeader) {
-		return api.Logs{}, fmt.Errorf("%w; start one: ddiff coordinator", err)
+		return api.Logs{}, err
 	}
 	return api.Logs{Attempts: append([]manifest.AttemptLog{}, attempts...), More: more}, unknown(id, err)
 }
