@@ -35,8 +35,11 @@ var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 func IsAddress(path string) bool { return scheme.MatchString(path) }
 
 // ResolveDataset makes the path of a dataset absolute, unless it is an address. Base is the absolute
-// directory of relative paths.
+// directory of relative paths. Braces around absolute paths, which several arguments become, stay as they are.
 func ResolveDataset(base, path string) string {
+	if list, ok := strings.CutPrefix(path, "{"); ok && resolvePath(base, list) == list {
+		return path
+	}
 	if local, ok := strings.CutPrefix(path, LocalPrefix); ok && local != "" {
 		return LocalPrefix + resolvePath(base, local)
 	}

@@ -167,7 +167,7 @@ func TestTunedCampaign(t *testing.T) {
 	wantTested(t, out, 2)
 }
 
-// TestTunedFiles: masks and kernels of tasks are in the campaign of a tuning. Tasks with two masks have settings of their own.
+// TestTunedFiles: masks and kernels of tasks, and several images, are in the campaign of a tuning. Tasks with two masks have settings of their own.
 func TestTunedFiles(t *testing.T) {
 	t.Parallel()
 	dir, out := photographs(t, "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
@@ -180,6 +180,10 @@ func TestTunedFiles(t *testing.T) {
 		"tasks: [{name: inpaint_box, mask: left.npy}, {name: inpaint_box, mask: right.npy}, {name: gaussian_deblur, kernel: kernel.npy}]\n"))
 	wantCode(t, tuneImages(t, campaign, "-o", out), 0)
 	wantTested(t, out, 3)
+	several := filepath.Join(t.TempDir(), "out")
+	wantCode(t, tuneImages(t, filepath.Join(dir, "coffee.png"), filepath.Join(dir, "rocket.png"), filepath.Join(dir, "chelsea.png"), "--task", "denoise",
+		"--size", "16", "--steps", "2", "--set", "lambda=1,2", "--test-images", "coffee", "-o", several), 0)
+	wantTested(t, several, 1)
 	for task, file := range map[string][]string{"inpaint": {"--mask", "left.npy"}, "gaussian_deblur": {"--kernel", "kernel.npy"}} {
 		flags := filepath.Join(t.TempDir(), "out")
 		wantCode(t, tuneImages(t, filepath.Join(dir, "*.png"), "--task", task, file[0], filepath.Join(dir, file[1]),
