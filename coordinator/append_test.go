@@ -199,6 +199,56 @@ func TestAppendRetriesRows(t *testing.T) {
 	tc.wantImages(id, 4)
 }
 
+// TestRetryAfterAppend: a row that could not be read is retried where it is, also after rows before it, or beside it, were appended.
+func TestRetryAfterAppend(t *testing.T) {
+	t.Parallel()
+	for _, fresh := range []string{"a", "k"} {
+		tc := newTestCluster(t, 1)
+		must(t, tc.write("m.png", []byte("damaged")))
+		tc.lead()
+		id := tc.submit("grows", 0)
+		tc.work(id)
+		tc.awaitPhase(id, manifest.PhaseFinished)
+		must(t, tc.write("z.png", []byte("damaged")))
+		tc.append(id, "", "")
+		tc.awaitPhase(id, manifest.PhaseFinished)
+		tc.image(fresh, 7)
+		tc.append(id, "", "")
+		tc.image("z", 8)
+		tc.image("m", 9)
+		a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
+		if err != nil || a.Items != 4 {
+			t.Fatalf("%s: %d items, %v; want 4", fresh, a.Items, err)
+		}
+		tc.awaitImages(id, 4)
+		tc.wantImages(id, 4)
+	}
+}
+
+// TestRetryRowsOfOneFile: of the rows of a file, that of the first window remains the row of the first window.
+func TestRetryRowsOfOneFile(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 0)
+	must(t, tc.write("a.png", []byte("damaged")))
+	list := "image,task\na.png,denoise\na.png,hdr\n"
+	must(t, tc.write("rows.csv", []byte(list)))
+	tc.lead()
+	spec := tc.spec("rows")
+	spec.Dataset.Path, spec.LeftOut = filepath.Join(tc.dir, "rows.csv"), []string{"denoise"}
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	must(t, err)
+	tc.awaitPhase(c.ID, manifest.PhaseFinished)
+	must(t, tc.write("rows.csv", []byte(list+"a.png,super_resolution\n")))
+	tc.append(c.ID, "", "")
+	tc.awaitPhase(c.ID, manifest.PhaseFinished)
+	tc.image("a", 1)
+	_, err = tc.command(c.ID, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
+	must(t, err)
+	tc.work(c.ID)
+	tc.awaitImages(c.ID, 1)
+	tc.wantImages(c.ID, 1)
+}
+
 // TestAppendCrashes: an append survives the end of its coordinator before its first write and after each one, and adds each row once.
 func TestAppendCrashes(t *testing.T) {
 	t.Parallel()

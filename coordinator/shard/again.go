@@ -7,15 +7,23 @@ import (
 	"ddiff/manifest"
 )
 
-// Again reads the rows of a window again. Rows that were repaired get items. It returns ErrMoved if the dataset now has
-// fewer rows, or other rows at the place of the window, and the error of a source that does not answer.
-func (s *Sharder) Again(ctx context.Context, old *Window) (*Window, error) {
+// Again reads the rows of a window again. Rows that were repaired get items. The dataset's rows that were appended since are left out; last are those
+// that were appended last. It returns ErrMoved if the dataset now has fewer rows, or other rows at the place of the window, and the error of a source
+// that does not answer.
+func (s *Sharder) Again(ctx context.Context, old *Window, last Appended) (*Window, error) {
 	first := old.Listed - old.Rows
+	later, err := s.later(ctx, old.Append, last)
+	if err != nil {
+		return nil, err
+	}
 	var rows []manifest.Row
 	seen := 0
 	for row, err := range s.rows(ctx, old.Append, nil) {
 		if err != nil {
 			return nil, err // Rows adds action and path
+		}
+		if later(row) {
+			continue
 		}
 		if seen++; seen <= first {
 			continue

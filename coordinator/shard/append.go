@@ -84,3 +84,38 @@ func (s *Sharder) before(ctx context.Context, number int) (map[filesKey]int, err
 	s.known, s.knownBefore = known, number
 	return known, nil
 }
+
+// later returns a function that reports whether the next row of a part was appended since, up to last. Of several rows with the same files the first
+// are those of the part.
+func (s *Sharder) later(ctx context.Context, part, last Appended) (func(row manifest.Row) bool, error) {
+	own, appended := map[filesKey]int{}, map[filesKey]int{}
+	if part.Path == "" && last.First > part.First {
+		for w, err := range s.cfg.Stored(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			rows := own
+			switch {
+			case w.Append.First > part.First && w.Append.Path == "":
+				rows = appended
+			case w.Append.First != part.First:
+				continue
+			}
+			for _, k := range w.rowKeys(math.MaxInt) {
+				rows[k]++
+			}
+		}
+	}
+	return func(row manifest.Row) bool {
+		k := keyOfRow(row)
+		switch {
+		case manifest.ItemsPerRow(row, s.cfg.Spec) == 0: // no window names its files
+			return false
+		case own[k] > 0:
+			own[k]--
+			return false
+		}
+		appended[k]--
+		return appended[k] >= 0
+	}, nil
+}

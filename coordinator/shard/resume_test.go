@@ -249,7 +249,7 @@ func TestAgainInMovedDataset(t *testing.T) {
 	s := newSharder(t, dir, 4, nil)
 	windows := collect(t, s, shard.Position{})
 	must(t, os.Remove(filepath.Join(dir, "image00.png")))
-	if _, err := s.Again(t.Context(), windows[1]); !errors.Is(err, shard.ErrMoved) {
+	if _, err := s.Again(t.Context(), windows[1], shard.Appended{}); !errors.Is(err, shard.ErrMoved) {
 		t.Errorf("error %v, want ErrMoved", err)
 	}
 }
@@ -276,7 +276,7 @@ func TestAgainWithOtherItems(t *testing.T) {
 		must(t, err)
 		second := collect(t, s, shard.Position{})[1]
 		now, readAgain = changed, true
-		_, err = s.Again(t.Context(), second)
+		_, err = s.Again(t.Context(), second, shard.Appended{})
 		return err
 	}
 	if err := again(nil, rows...); err != nil {
