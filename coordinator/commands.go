@@ -32,7 +32,7 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 		return err // the runner retries
 	}
 	r.log.Info("executed command", "verb", command.Verb, "items", n, "error", a.Error)
-	more := n > 0 || !r.windows.complete // the first new rows may have no items
+	more := n > 0 || command.Verb == manifest.CommandAppend && !r.windows.complete // the first new rows may have no items
 	ended := r.rec.Phase.Ended() && (!more || r.rec.Phase != manifest.PhaseFinished)
 	if ended { // no coordinator opens the campaign after the last answer
 		if err := r.queue.drop(ctx); err != nil {
