@@ -53,7 +53,7 @@ func (c *Cache) fetch(ctx context.Context, kind string, unusable error, key, sha
 			return nil, fmt.Errorf("fetch %s %s: %w", kind, key, err)
 		}
 		if got := regular.SHA256(data); got != sha {
-			return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign expects %.12s; submit the campaign again", unusable, key, got, sha)
+			return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign expects %.12s; submit the campaign again under another name", unusable, key, got, sha)
 		}
 		c.cfg.Logger.Info("fetched "+kind, "key", key)
 		return data, nil

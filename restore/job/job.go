@@ -256,7 +256,7 @@ func (s Loader) Read(ctx context.Context, from item.Source) ([]byte, error) {
 		return data, nil
 	}
 	if got := regular.SHA256(data); got != from.SHA256 {
-		return nil, fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
+		return nil, fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again under another name",
 			ErrDigest, from.Public(), got, from.SHA256)
 	}
 	return data, nil

@@ -26,10 +26,10 @@ func newRetryCommand() *cobra.Command {
 		Use:   "retry CAMPAIGN [ITEM...]",
 		Short: "Retry items that failed, are dead or have no result",
 		Long: "Retry items of a campaign: those that failed, are dead or have no result, or the failed and dead items whose ids begin with one of ITEM.\n" +
-			"Dataset rows that could not be read are read again. The command waits for the coordinator's answer.\n" +
+			"Dataset rows that could not be read are read again; a file that was changed needs another campaign. The command waits for the coordinator's answer.\n" +
 			"--missing compares the manifest with the results in storage, and replaces the queue by the items without a result.\n" +
 			"The coordinator does this automatically if the queue has lost items.",
-		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'",
+		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=no such file'",
 		Args:    cobra.MinimumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
 			selected, err = o.selected(args[1:])
