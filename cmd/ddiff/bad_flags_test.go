@@ -30,6 +30,7 @@ func badFlags() []badInput {
 	for limits, want := range map[string]string{"": "--budget is empty", "second=3": "is no limit", "seconds=x": "is no limit"} {
 		add(2, want, "resume", "x", "--nats", "nats://127.0.0.1:1", "--budget", limits)
 	}
+	add(2, "--items: 0 is not a multiple of the batch size", "bench", "--items", "0")
 	add(2, "--days: 0 is outside 1..3650", "token", "create", "--owner", "ann", "--days", "0", "--nats", "nats://127.0.0.1:1")
 	for _, word := range []string{"rum", "RUN", "x", "run2", "", " ", "a\x1b[2Jb", "a\nb", "\u202e", strings.Repeat("x", 100_000), "prior nope", "dead nope", "operator nope", "runtime nope", "help nope"} {
 		add(2, "unknown command", strings.Split(word, " ")...)

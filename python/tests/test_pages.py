@@ -81,6 +81,8 @@ def test_run_paths(tmp_path, monkeypatch, clean):
 def test_run_refused(tmp_path):
     with pytest.raises(ddiff.ProcessError, match="exit code 2: .*sharpen"):
         ddiff.run(tmp_path, tasks=["sharpen"], out=tmp_path / "out")
+    with pytest.raises(ddiff.ProcessError, match="exit code 2: .*sharpen"):
+        ddiff.run(tmp_path, "sharpen", out=tmp_path / "out")
 
 
 def test_export_needs_torch():

@@ -85,6 +85,8 @@ def test_range_of_integers(session, noisy):
     want = session.restore(np.round(4095 * np.clip(noisy, 0, 1)) / 4095, "denoise", sigma=0.1).image
     twelve = np.round(4095 * np.clip(noisy, 0, 1)).astype("u2")
     np.testing.assert_allclose(session.restore(twelve, "denoise", sigma=0.1, range=(0, 4095)).image, want, atol=2e-4)
+    with pytest.raises(ddiff.RestoreError, match="two numbers"):
+        session.restore(twelve, "denoise", sigma=0.1, range=(0, 4095, 1))
     byte = (255 * np.clip(noisy, 0, 1)).round().astype("u1")
     np.testing.assert_allclose(session.restore(byte, "denoise", sigma=0.1, range=(0, 255)).image, session.restore(byte, "denoise", sigma=0.1).image, atol=2e-4)
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +17,8 @@ import (
 
 // SetCard sets entries of the model card of the file at path, which may remain incomplete, and writes the result to target, which may be
 // the same file, with the permissions of path. All else stays as it is; external data stays in its files. Errors are ErrCard for an
-// invalid entry and modelfile.ErrModel for a file that is not a model; they leave target unchanged. Load checks the card against the graph.
+// invalid entry, modelfile.ErrModel for a file that is not a model, and modelfile.ErrExternal for a target in another directory than external data; they leave
+// target unchanged. Load checks the card against the graph.
 func SetCard(path, target string, entries map[string]string) error {
 	data, err := regular.Read(path, modelfile.MaxFileBytes)
 	if err != nil {
@@ -39,6 +41,10 @@ func SetCard(path, target string, entries map[string]string) error {
 	}
 	if _, err := ParseCard(path, complete); err != nil {
 		return fmt.Errorf("prior %w", err)
+	}
+	external := slices.ContainsFunc(m.Graph.Initializer, func(t *onnxpb.TensorProto) bool { return t.DataLocation == onnxpb.TensorProto_EXTERNAL })
+	if external && filepath.Dir(path) != filepath.Dir(target) {
+		return fmt.Errorf("write %s: %w of %s lies beside it; write to the same directory, then move all files", target, modelfile.ErrExternal, path)
 	}
 	m.MetadataProps = nil
 	for _, k := range slices.Sorted(maps.Keys(metadata)) {

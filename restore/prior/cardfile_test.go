@@ -133,3 +133,23 @@ func TestSetCardMissingPaths(t *testing.T) {
 		t.Errorf("error %v, want ErrNotExist", err)
 	}
 }
+
+// TestSetCardBesideExternalData: a card is not written to where the model would lack its data.
+func TestSetCardBesideExternalData(t *testing.T) {
+	t.Parallel()
+	whole, err := prior.Read(prior.Bundled)
+	must(t, err)
+	m := &onnxpb.ModelProto{}
+	must(t, proto.Unmarshal(whole, m))
+	m.Graph.Initializer[0].RawData, m.Graph.Initializer[0].DataLocation = nil, onnxpb.TensorProto_EXTERNAL
+	data, err := proto.Marshal(m)
+	must(t, err)
+	path, other := write(t, data), filepath.Join(t.TempDir(), "other.onnx")
+	if err := prior.SetCard(path, other, nil); !errors.Is(err, modelfile.ErrExternal) {
+		t.Errorf("another directory: %v", err)
+	}
+	if _, err := os.Stat(other); !os.IsNotExist(err) {
+		t.Errorf("a file was written: %v", err)
+	}
+	must(t, prior.SetCard(path, filepath.Join(filepath.Dir(path), "other.onnx"), nil))
+}

@@ -78,7 +78,7 @@ func (o benchOptions) bench(ctx context.Context, stdout, stderr io.Writer) (err 
 		o.tasks = operator.Paper().Names()
 	}
 	for _, n := range o.batches {
-		if n < 1 || o.items%n != 0 {
+		if n < 1 || o.items < 1 || o.items%n != 0 {
 			return cli.Usage(fmt.Errorf("--items: %d is not a multiple of the batch size %d; choose a multiple", o.items, n))
 		}
 	}

@@ -69,14 +69,14 @@ class Experiment:
 
 
 def run(
-    images: str | os.PathLike[str], tasks: Sequence[str | dict[str, Any]] = (), methods: Sequence[str] = (), *, out: str | os.PathLike[str] = "out",
+    images: str | os.PathLike[str], tasks: str | dict[str, Any] | Sequence[str | dict[str, Any]] = (), methods: str | Sequence[str] = (), *, out: str | os.PathLike[str] = "out",
     size: int = 256, limit: int = 0, device: str = "auto", **settings: Any,
 ) -> Experiment:  # fmt: skip
     """Degrades photographs as the tasks say, restores them with each method, compares with the truth, and returns the output.
 
     images: a folder, a photograph, or a campaign file (.yaml), which then has all settings but out and device.
-    tasks: names, or objects such as {"name": "super_resolution", "params": {"factor": 4}, "sigma": 0.02}. Default: denoise.
-    methods: names. Default: ddiff.
+    tasks: names, or objects such as {"name": "super_resolution", "params": {"factor": 4}, "sigma": 0.02}. One needs no list. Default: denoise.
+    methods: names, or one. Default: ddiff.
     size: side to which photographs are brought, in pixels. limit: number of photographs, 0 is all.
     settings: other fields of a campaign file (docs/campaigns.md), such as sigma, seed, runs, steps, preset, prior, or dataset={"fit": "pad"}.
         Paths are relative to the working directory.
@@ -84,6 +84,8 @@ def run(
     An interrupted experiment resumes with the same call. Raises ProcessError with the program's reason; items that failed are rows of the table.
     """
     target = Path(out).absolute()
+    tasks = [tasks] if isinstance(tasks, (str, dict)) else tasks
+    methods = [methods] if isinstance(methods, str) else methods
     with tempfile.TemporaryDirectory() as folder:
         campaign = Path(images)
         if campaign.suffix not in (".yaml", ".yml"):

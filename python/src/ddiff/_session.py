@@ -109,6 +109,8 @@ class Session:
         """
         if (task == "") == (operator is None):
             raise RestoreError("give a task or an operator, one of them")
+        if range is not None and len(range) != 2:
+            raise RestoreError(f"range={range}: give the values of black and white, two numbers")
         dimensions = len(operator.shape) if operator else 3
         several = isinstance(y, (list, tuple)) or isinstance(y, np.ndarray) and y.ndim == dimensions + 1
         arrays: list[np.ndarray] = []
