@@ -94,6 +94,7 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"report", t.TempDir()}, 2, "no result matches"},
 		{[]string{"report", out, "--format", "csv", "--out", filepath.Join(out, "missing", "x.csv")}, 6, "write report"},
 		{[]string{"report", out, "--format", "html", "--out", "s3://bucket/x"}, 2, "is an address"},
+		{[]string{"report", t.TempDir(), out, "--format", "html", "--out", out + "/"}, 2, "is one of several outputs"},
 		{[]string{"report", out, "--format", "figures", "--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"compare", out, out, "--select", "best_psnr"}, 2, "would rank an oracle"},
 		{[]string{"compare", out, out, "--where-a", "task=hdr", "--where-b", "seed=1"}, 2, "no result matches"},

@@ -245,6 +245,9 @@ func (o reportOptions) page(
 	if err := cli.CheckTarget(cmp.Or(o.out, "report")); err != nil {
 		return err
 	}
+	if len(outputs) > 1 && slices.ContainsFunc(outputs, func(of result.Output) bool { return filepath.Clean(of.Address) == filepath.Clean(o.out) }) {
+		return cli.Usage(fmt.Errorf("report: --out %s is one of several outputs, and has a report of its own; give another directory", o.out))
+	}
 	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
 	if err != nil {
 		return err
