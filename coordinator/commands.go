@@ -209,7 +209,7 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 // rebuildWindow makes the chosen items of a window that could not be read again, from the current dataset, and replaces the
 // stored window unless nothing has changed. All other items and failures of the window stay. It returns the chosen items that can be read now.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match func(id string) bool) (readable []item.Item, err error) {
-	fresh, err := r.reader.again(ctx, old, r.windows.next.Append)
+	fresh, err := r.reader.again(ctx, old, r.windows.next)
 	if err != nil {
 		return nil, rejection{err}
 	}
@@ -255,7 +255,7 @@ func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
 	if err != nil || r.reader.sharder == nil {
 		return old, err
 	}
-	fresh, err := r.reader.again(ctx, old, r.windows.next.Append)
+	fresh, err := r.reader.again(ctx, old, r.windows.next)
 	switch {
 	case errors.Is(err, shard.ErrMoved):
 		r.log.Warn("the files of the first window are not read again", "reason", err)

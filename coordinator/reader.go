@@ -72,10 +72,11 @@ func (d *reader) stop() {
 // may reports whether the next window may be read beside so many open items.
 func (d *reader) may(open int) bool { return open <= d.limit || d.ticked }
 
-// again makes a window again from the current dataset, without what was appended since, up to last. start makes the window that was read ahead again.
-func (d *reader) again(ctx context.Context, old *shard.Window, last shard.Appended) (*shard.Window, error) {
+// again makes a window again from the current dataset, without what was appended since; at is where the next window begins. start makes the window that
+// was read ahead again.
+func (d *reader) again(ctx context.Context, old *shard.Window, at shard.Position) (*shard.Window, error) {
 	d.stop() // one goroutine at a time may use the sharder
-	return d.sharder.Again(ctx, old, last)
+	return d.sharder.Again(ctx, old, at)
 }
 
 // await waits before the next attempt at a dataset that cannot be read. It is the Wait of a sharder.

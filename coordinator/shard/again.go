@@ -7,12 +7,12 @@ import (
 	"ddiff/manifest"
 )
 
-// Again reads the rows of a window again. Rows that were repaired get items. The dataset's rows that were appended since are left out; last are those
-// that were appended last. It returns ErrMoved if the dataset now has fewer rows, or other rows at the place of the window, and the error of a source
+// Again reads the rows of a window again. Rows that were repaired get items. The dataset's rows that were appended since are left out; the last
+// window's Next is at. It returns ErrMoved if the dataset now has fewer rows, or other rows at the place of the window, and the error of a source
 // that does not answer.
-func (s *Sharder) Again(ctx context.Context, old *Window, last Appended) (*Window, error) {
+func (s *Sharder) Again(ctx context.Context, old *Window, at Position) (*Window, error) {
 	first := old.Listed - old.Rows
-	later, err := s.later(ctx, old.Append, last)
+	later, err := s.later(ctx, old.Append, at)
 	if err != nil {
 		return nil, err
 	}

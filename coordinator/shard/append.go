@@ -85,37 +85,57 @@ func (s *Sharder) before(ctx context.Context, number int) (map[filesKey]int, err
 	return known, nil
 }
 
-// later returns a function that reports whether the next row of a part was appended since, up to last. Of several rows with the same files the first
-// are those of the part.
-func (s *Sharder) later(ctx context.Context, part, last Appended) (func(row manifest.Row) bool, error) {
-	own, appended := map[filesKey]int{}, map[filesKey]int{}
-	if part.Path == "" && last.First > part.First {
-		for w, err := range s.cfg.Stored(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			rows := own
-			switch {
-			case w.Append.First > part.First && w.Append.Path == "":
-				rows = appended
-			case w.Append.First != part.First:
-				continue
-			}
-			for _, k := range w.rowKeys(math.MaxInt) {
-				rows[k]++
-			}
+// counted are the rows of a part of the dataset, and those that were appended to it since, by their files, in the stored windows before a number.
+type counted struct {
+	part          Appended
+	before        int
+	own, appended map[filesKey]int
+}
+
+// later returns a function that reports whether the next row of a part was appended since. The last window's Next is at. Of several rows with the same
+// files the first are those of the part.
+func (s *Sharder) later(ctx context.Context, part Appended, at Position) (func(row manifest.Row) bool, error) {
+	if part.Path != "" || at.Append.First <= part.First {
+		return func(manifest.Row) bool { return false }, nil
+	}
+	if s.counted.part != part || s.counted.before != at.Number {
+		if err := s.count(ctx, part, at.Number); err != nil {
+			return nil, err
 		}
 	}
+	own, appended := maps.Clone(s.counted.own), maps.Clone(s.counted.appended)
 	return func(row manifest.Row) bool {
 		k := keyOfRow(row)
 		switch {
 		case manifest.ItemsPerRow(row, s.cfg.Spec) == 0: // no window names its files
-			return false
 		case own[k] > 0:
 			own[k]--
-			return false
+		case appended[k] > 0:
+			appended[k]--
+			return true
 		}
-		appended[k]--
-		return appended[k] >= 0
+		return false
 	}, nil
+}
+
+// count counts the rows for later: a retry makes many windows of a part again.
+func (s *Sharder) count(ctx context.Context, part Appended, before int) error {
+	own, appended := map[filesKey]int{}, map[filesKey]int{}
+	for w, err := range s.cfg.Stored(ctx) {
+		if err != nil {
+			return err
+		}
+		rows := own
+		switch {
+		case w.Append.First > part.First && w.Append.Path == "":
+			rows = appended
+		case w.Append.First != part.First:
+			continue
+		}
+		for _, k := range w.rowKeys(math.MaxInt) {
+			rows[k]++
+		}
+	}
+	s.counted = counted{part, before, own, appended}
+	return nil
 }

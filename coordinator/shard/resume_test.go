@@ -7,9 +7,11 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -249,7 +251,7 @@ func TestAgainInMovedDataset(t *testing.T) {
 	s := newSharder(t, dir, 4, nil)
 	windows := collect(t, s, shard.Position{})
 	must(t, os.Remove(filepath.Join(dir, "image00.png")))
-	if _, err := s.Again(t.Context(), windows[1], shard.Appended{}); !errors.Is(err, shard.ErrMoved) {
+	if _, err := s.Again(t.Context(), windows[1], shard.Position{}); !errors.Is(err, shard.ErrMoved) {
 		t.Errorf("error %v, want ErrMoved", err)
 	}
 }
@@ -276,7 +278,7 @@ func TestAgainWithOtherItems(t *testing.T) {
 		must(t, err)
 		second := collect(t, s, shard.Position{})[1]
 		now, readAgain = changed, true
-		_, err = s.Again(t.Context(), second, shard.Appended{})
+		_, err = s.Again(t.Context(), second, shard.Position{})
 		return err
 	}
 	if err := again(nil, rows...); err != nil {
@@ -299,5 +301,47 @@ func TestAgainWithOtherItems(t *testing.T) {
 	}, rows...)
 	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "row 4 has other files") {
 		t.Errorf("items of another row: error %v", err)
+	}
+}
+
+// TestAgainAfterAppend: each window of a dataset that has grown is made again, and the stored windows are read once for all of them.
+func TestAgainAfterAppend(t *testing.T) {
+	t.Parallel()
+	dir := writeImages(t, 6)
+	var windows []*shard.Window
+	reads := 0
+	s, err := shard.New(shard.Config{
+		Spec: spec(t, dir), Prior: bundled(t), Sources: manifest.Files{}, Items: 4, Now: func() time.Time { return time.Unix(1e9, 0) },
+		Stored: func(context.Context) iter.Seq2[*shard.Window, error] {
+			return func(yield func(*shard.Window, error) bool) {
+				reads++
+				for _, w := range windows {
+					if !yield(w, nil) {
+						return
+					}
+				}
+			}
+		},
+	})
+	must(t, err)
+	windows = collect(t, s, shard.Position{})
+	base := len(windows)
+	var next shard.Position
+	for _, w := range windows {
+		next = w.Next(next)
+	}
+	image, err := os.ReadFile(filepath.Join(dir, "image01.png"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "anew.png"), image, 0o644))
+	w, err := s.Append(t.Context(), next, "", "command")
+	must(t, err)
+	windows, reads = append(windows, w), 0
+	for _, old := range windows[:base] {
+		if same, err := s.Again(t.Context(), old, w.Next(next)); err != nil || !reflect.DeepEqual(same, old) {
+			t.Errorf("window %d made again: %+v, error %v", old.Number, same, err)
+		}
+	}
+	if base < 3 || reads != 1 {
+		t.Errorf("the stored windows were read %d times for %d windows, want once", reads, base)
 	}
 }

@@ -113,6 +113,7 @@ type Sharder struct {
 	// known are the rows of the windows before knownBefore, see before.
 	known       map[filesKey]int
 	knownBefore int
+	counted     counted // see later
 	// estimating lets one row at a time decode its measurement: many pictures of 12 megapixels take gigabytes.
 	estimating sync.Mutex
 }

@@ -164,19 +164,19 @@ func TestRepairedRowGetsItems(t *testing.T) {
 	dir := writeImages(t, 2)
 	s := newSharder(t, dir, 100, nil)
 	before := collect(t, s, shard.Position{})[0]
-	if same, err := s.Again(t.Context(), before, shard.Appended{}); err != nil || !reflect.DeepEqual(same, before) {
+	if same, err := s.Again(t.Context(), before, shard.Position{}); err != nil || !reflect.DeepEqual(same, before) {
 		t.Errorf("read again: %+v, error %v", same, err)
 	}
 	good, err := os.ReadFile(filepath.Join(dir, "image01.png"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "broken.png"), good, 0o644))
-	after, err := s.Again(t.Context(), before, shard.Appended{})
+	after, err := s.Again(t.Context(), before, shard.Position{})
 	must(t, err)
 	if len(before.Failed) != 2 || len(after.Failed) != 0 || len(after.Items) != 6 {
 		t.Errorf("%d failed before, %d after, with %d items", len(before.Failed), len(after.Failed), len(after.Items))
 	}
 	must(t, os.Remove(filepath.Join(dir, "broken.png")))
-	if _, err := s.Again(t.Context(), before, shard.Appended{}); !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "it has 2 rows, it had 3") {
+	if _, err := s.Again(t.Context(), before, shard.Position{}); !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "it has 2 rows, it had 3") {
 		t.Errorf("after the loss of a row: error %v", err)
 	}
 }
