@@ -11,7 +11,8 @@ import (
 )
 
 // HasForm reports whether the file of a restored picture has the quality of the options, if it is JPEG, and lacks what it says beside its pixels only if
-// they strip it. source is the file of its measurement. What another program has added to a file does not count.
+// they strip it. source is the file of its measurement. What another program has added to a file does not count, unless it is to be stripped: nothing tells it
+// from the rest of what source says.
 func HasForm(file, source []byte, o FileOptions) (bool, error) {
 	width, height, err := raster.ProbePicture(file)
 	if err != nil {
