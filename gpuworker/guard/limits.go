@@ -37,7 +37,7 @@ type Limits struct {
 	// After the first step of a batch, the limit of a step is 100 times the longest one so far, at least a tenth of
 	// Solve.
 	Solve time.Duration
-	// Finish limits scoring and storing a result, and settling the item. Default: 30 min.
+	// Finish limits scoring, beside the wait for a step of the solver on the same device, storing a result, and settling the item. Default: 30 min.
 	Finish time.Duration
 	// Drain is the time for a step to end after the worker begins to drain. Then the step is interrupted. Default: 5 s.
 	Drain time.Duration
@@ -72,6 +72,9 @@ func (l Limits) WithDefaults() Limits {
 // Measure returns the limit of measuring. A call of the runtime may wait for a step of the solver, which has a limit of its
 // own.
 func (l Limits) Measure() time.Duration { return l.Prepare + maxImages*l.Solve }
+
+// Score returns the limit of scoring, which waits as measuring does.
+func (l Limits) Score() time.Duration { return l.Finish + maxImages*l.Solve }
 
 // FirstStep returns the limit of the first step of a batch of images, or of one image in several tiles, of which expected is the duration, or 0.
 func (l Limits) FirstStep(images, tiles int, expected time.Duration) time.Duration {

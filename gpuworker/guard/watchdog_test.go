@@ -168,6 +168,9 @@ func TestLimitsNameField(t *testing.T) {
 	if d := l.Measure(); d != 150*time.Minute {
 		t.Errorf("measuring may take %v", d)
 	}
+	if d := (Limits{Solve: 2, Finish: 3}).Score(); d != 19 {
+		t.Errorf("scoring may take %v", d)
+	}
 }
 
 // The interval of the checks is a quarter of the least limit, from 1 ms to 1 s.
