@@ -492,6 +492,11 @@ func TestVerifyReportedItems(t *testing.T) {
 	wrong("checked=2 ok=2 wrong=0 unfinished=0 newer=0 report=wrong",
 		file(out, row[0], item.FileResult)+": metrics.psnr: is "+row[psnr]+", results.csv says 99: the item was restored again since, or one was changed; run the campaign again")
 
+	again := bytes.Replace(table, []byte(row[0]), []byte("../"+row[0]), 1)
+	write(t, filepath.Join(out, "results.csv"), again)
+	edit(t, filepath.Join(out, "SHA256SUMS"), regular.SHA256(changed), regular.SHA256(again))
+	wrong("checked=2 ok=2 wrong=0 unfinished=0 newer=0 report=wrong", "result.json: file: cannot be read: ")
+
 	// A page elsewhere has pictures of the items alone.
 	page := filepath.Join(t.TempDir(), "page")
 	wantCode(t, ddiff(t, "report", out, "--format", "html", "--out", page), 0)

@@ -106,6 +106,10 @@ func (o *output) checkRows(ctx context.Context, file []byte) {
 			o.addProblem(key, "file", "is missing, and %s has image %s, task %s, as done; put the item's folder back, or run its campaign again", report.KeyCSV, row["image"], row["task"])
 			continue
 		}
+		if err != nil {
+			o.addProblem(key, "file", "cannot be read: %v", err)
+			continue
+		}
 		r, err := item.DecodeResult(data)
 		if err != nil || r.Item.ID != row["item"] || item.CheckResult(data) != nil {
 			continue // a problem of the item
