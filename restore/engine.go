@@ -86,17 +86,19 @@ type Engine struct {
 	making sync.Mutex
 	made   []entry[*operator.Operator] // the oldest first
 
-	mu       sync.Mutex
-	forwards recent[*operator.Forward]
+	forwards forwards
+	applied  chan struct{} // has an element for each operator in use
+	alone    sync.Mutex    // of an operator of a large image
 	solvers  recent[*solver.Solver]
 	large    bool // a solver of a large image is kept, alone
 }
 
-// The numbers of compiled models that an Engine keeps. A solver holds a copy of the prior's weights and the noise of a
-// step, an operator very little.
+// The numbers of compiled models that an Engine keeps, and of operators that it uses at a time. A solver holds a copy of the prior's weights and the noise
+// of a step, an operator very little, unless it is a network of a file.
 const (
 	keptSolvers  = 3
 	keptForwards = 16
+	mostForwards = 4
 )
 
 // largeImage is the number of pixels from which compiled models are not kept beside others: their tensors take more memory than a prior.
@@ -110,9 +112,9 @@ func NewEngine(rt *onnxruntime.Runtime, p *prior.Prior, cfg Config) *Engine {
 	}
 	return &Engine{
 		rt: rt, prior: p, cfg: cfg, other: sync.OnceValue(func() alternative { return alternativeOf(rt, stated) }),
-		logger:   slog.New(slog.DiscardHandler),
-		forwards: recent[*operator.Forward]{limit: keptForwards},
-		solvers:  recent[*solver.Solver]{limit: keptSolvers},
+		logger:  slog.New(slog.DiscardHandler),
+		applied: make(chan struct{}, mostForwards),
+		solvers: recent[*solver.Solver]{limit: keptSolvers},
 	}
 }
 
@@ -253,9 +255,9 @@ func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]f
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if op.Image.Height*op.Image.Width > largeImage { // its tensors are not kept
+		e.alone.Lock()
+		defer e.alone.Unlock()
 		f, err := operator.NewForward(e.rt, op)
 		if err != nil {
 			return nil, err
@@ -263,11 +265,16 @@ func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]f
 		out, err := use(f)
 		return out, errors.Join(err, f.Close())
 	}
-	f, err := e.forwards.get(key, func() (*operator.Forward, error) { return operator.NewForward(e.rt, op) })
-	if err != nil {
-		return nil, err
+	e.applied <- struct{}{}
+	defer func() { <-e.applied }()
+	f := e.forwards.take(key)
+	if f == nil {
+		if f, err = operator.NewForward(e.rt, op); err != nil {
+			return nil, err
+		}
 	}
-	return use(f)
+	out, err := use(f)
+	return out, errors.Join(err, e.forwards.put(key, f))
 }
 
 // Solver returns the compiled solver of a plan for batches of n. The engine owns it: do not close it, and do not use it
@@ -303,7 +310,5 @@ func (e *Engine) Solver(ctx context.Context, p Plan, n int) (*solver.Solver, err
 
 // Close releases everything that was compiled.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	return errors.Join(e.forwards.clear(), e.solvers.clear())
 }

@@ -36,10 +36,12 @@ func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, 
 	return r.newSession(model, inputs, outputs, target{device: r.rest(), threads: r.cfg.Threads})
 }
 
-// NewSerialSession is NewSession with one CPU thread per operation. Its results do not depend on the division of work among
-// threads: some operations of the runtime, such as Log, round the borders between the threads' parts differently.
+// NewSerialSession is NewSession on the CPU with one thread per operation. Its results depend neither on the device nor on the division of work among
+// threads: some operations of the runtime, such as Log, round the borders between the threads' parts differently. It waits for no session on a GPU.
 func (r *Runtime) NewSerialSession(model []byte, inputs, outputs []string) (*Session, error) {
-	return r.newSession(model, inputs, outputs, target{device: r.rest(), threads: 1})
+	cpu := r.Threaded(1)
+	cpu.device, cpu.thread = Device{Provider: ProviderCPU}, nil
+	return cpu.newSession(model, inputs, outputs, target{device: cpu.device, threads: cpu.cfg.Threads})
 }
 
 // rest is the device of everything but networks.
