@@ -19,7 +19,7 @@ import (
 func (e engineRestorer) finish(t *task) (*item.Result, error) {
 	e.recordStage(t.ctx, t, telemetry.StageScore)
 	var scores item.Metrics
-	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Score(), func(ctx context.Context) (err error) {
+	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(ctx context.Context) (err error) {
 		if err := t.Solved(ctx, t.assigned.Engine, t.solution); err != nil {
 			return err
 		}

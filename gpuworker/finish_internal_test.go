@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"ddiff/gpuworker/enginecache"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -23,7 +20,6 @@ import (
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
-	"ddiff/telemetry"
 )
 
 // blobs are sources by path.
@@ -46,39 +42,6 @@ func solved(t *testing.T, brighter float32) *task {
 	must(t, tk.Solved(t.Context(), e, solver.Solution{X: x}))
 	tk.Item.ID, tk.lease = "item", &queue.Lease{}
 	return tk
-}
-
-// begun is a tracer that is told of the beginning of each stage.
-type begun struct {
-	noop.Tracer
-	stage func(name string)
-}
-
-func (b begun) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
-	b.stage(name)
-	return b.Tracer.Start(ctx, name, o...)
-}
-
-// TestScoringWaitsForTheSolver: A of the restored image waits for a step of the next batch, which may take longer than the limit of finishing.
-func TestScoringWaitsForTheSolver(t *testing.T) {
-	t.Parallel()
-	var w *Worker
-	w, dir := workerOf(t, func(c *Config) {
-		c.Tracer = begun{stage: func(name string) {
-			if name == telemetry.StageScore {
-				w.watchdog.Check(w.cfg.Limits.Finish + w.cfg.Limits.Solve)
-			}
-		}}
-	})
-	tk := solved(t, 0)
-	tk.solution, tk.assigned.Store = solver.Solution{X: make([]float32, tk.Op.Image.Size())}, dir
-	res, err := engineRestorer{w.core}.finish(tk)
-	if err == nil {
-		err = w.watchdog.Failure()
-	}
-	if err != nil || res.Outcome != item.OutcomeDone {
-		t.Errorf("%+v, %v", res, err)
-	}
 }
 
 // faulty is a store that fails for some keys.

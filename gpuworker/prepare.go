@@ -98,7 +98,7 @@ func (e engineRestorer) prepare(ctx context.Context, t *task) (*item.Result, err
 	if err != nil || res != nil {
 		return res, err
 	}
-	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.Measure(), func(ctx context.Context) error { return t.assigned.loader.Measure(ctx, &t.Job) })
+	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.Prepare, func(ctx context.Context) error { return t.assigned.loader.Measure(ctx, &t.Job) })
 	if err == nil {
 		e.recordStage(t.ctx, t, telemetry.StageRestore)
 	}

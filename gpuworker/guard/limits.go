@@ -27,8 +27,7 @@ const (
 // Limits are the longest durations of the stages of a worker. A stage that exceeds its limit has hung: it is interrupted,
 // the attempt at its items counts, and the worker ends with ErrHung. The time while the process is suspended does not count.
 type Limits struct {
-	// Prepare limits reading an item's files, and measuring, beside the wait for a step of the solver on the same device.
-	// Default: 30 min.
+	// Prepare limits reading an item's files, and measuring. Default: 30 min.
 	Prepare time.Duration
 	// Compile limits the compilation of a model, for which TensorRT needs many minutes. Default: 30 min.
 	Compile time.Duration
@@ -37,7 +36,7 @@ type Limits struct {
 	// After the first step of a batch, the limit of a step is 100 times the longest one so far, at least a tenth of
 	// Solve.
 	Solve time.Duration
-	// Finish limits scoring, beside the wait for a step of the solver on the same device, storing a result, and settling the item. Default: 30 min.
+	// Finish limits scoring and storing a result, and settling the item. Default: 30 min.
 	Finish time.Duration
 	// Drain is the time for a step to end after the worker begins to drain. Then the step is interrupted. Default: 5 s.
 	Drain time.Duration
@@ -68,13 +67,6 @@ func (l Limits) WithDefaults() Limits {
 		Drain: cmp.Or(l.Drain, 5*time.Second), Stop: cmp.Or(l.Stop, 10*time.Second),
 	}
 }
-
-// Measure returns the limit of measuring. A call of the runtime may wait for a step of the solver, which has a limit of its
-// own.
-func (l Limits) Measure() time.Duration { return l.Prepare + maxImages*l.Solve }
-
-// Score returns the limit of scoring, which waits as measuring does.
-func (l Limits) Score() time.Duration { return l.Finish + maxImages*l.Solve }
 
 // FirstStep returns the limit of the first step of a batch of images, or of one image in several tiles, of which expected is the duration, or 0.
 func (l Limits) FirstStep(images, tiles int, expected time.Duration) time.Duration {

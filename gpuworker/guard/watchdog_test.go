@@ -165,12 +165,6 @@ func TestLimitsNameField(t *testing.T) {
 	if set := (Limits{1, 2, 3, 4, 5, 6}); set.WithDefaults() != set {
 		t.Errorf("%+v", set.WithDefaults())
 	}
-	if d := l.Measure(); d != 150*time.Minute {
-		t.Errorf("measuring may take %v", d)
-	}
-	if d := (Limits{Solve: 2, Finish: 3}).Score(); d != 19 {
-		t.Errorf("scoring may take %v", d)
-	}
 }
 
 // The interval of the checks is a quarter of the least limit, from 1 ms to 1 s.

@@ -72,3 +72,26 @@ func TestWebGPUMemory(t *testing.T) {
 		t.Errorf("afterwards: sum %g, error %v", got, err)
 	}
 }
+
+// TestSerialSessionOfGPU: a serial session computes on the CPU, also a graph that the GPU does not support.
+func TestSerialSessionOfGPU(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	g, x, y := looped()
+	model, err := g.Marshal("looped")
+	must(t, err)
+	s, err := rt.NewSerialSession(model, []string{"x"}, []string{"y"})
+	must(t, err)
+	tensors, err := onnxruntime.NewTensors(x, y)
+	must(t, err)
+	defer onnxruntime.CloseTensors(tensors)
+	copy(tensors[0].F32, []float32{1, -3})
+	up, down := rt.Traffic()
+	must(t, s.Run(t.Context(), tensors[:1], tensors[1:]))
+	if got := tensors[1].F32; got[0] != 8 || got[1] != -24 {
+		t.Errorf("the outputs are %v", got)
+	}
+	if nowUp, nowDown := rt.Traffic(); nowUp != up || nowDown != down {
+		t.Errorf("%d bytes went to the GPU, %d came back", nowUp-up, nowDown-down)
+	}
+	must(t, s.Close())
+}
