@@ -338,12 +338,7 @@ func (s *Session) run(ctx context.Context, batch []*prepared) (res item.Result, 
 		return res, err
 	}
 	res = item.Result{Seconds: time.Since(begin).Seconds() / float64(len(batch)), Batch: len(batch), Cost: item.Cost(cost)}
-	for i, p := range batch {
-		if err := p.Solved(ctx, s.engine, solutions[i]); err != nil {
-			return res, err
-		}
-	}
-	return res, nil
+	return res, prior.Beside(len(batch), func(i int) error { return batch[i].Solved(ctx, s.engine, solutions[i]) })
 }
 
 // finish encodes a solved and scored picture.
