@@ -21,7 +21,7 @@
 // # Stages
 //
 // Three stages run concurrently, so that the device never waits for a disk: while one batch is on the device, the next
-// batch is loaded and measured, and the previous batch is scored and stored. An item that already has a result is
+// batch is loaded and measured, and one or two previous ones are scored and stored. An item that already has a result is
 // settled before its files are read. The campaign sets the batch size, or package tuner measures the best one. A batch that
 // exceeds memory is halved, and no item fails because of it.
 //

@@ -124,6 +124,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
+// finishedBatches is the number of batches that are scored and stored at a time: the files of an item take longer to a distant store than its batch on a GPU.
+const finishedBatches = 2
+
 // runStages runs the stages until the worker has drained.
 func (w *Worker) runStages(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx) // when one stage fails, the others drain
@@ -142,16 +145,18 @@ func (w *Worker) runStages(ctx context.Context) error {
 		}
 		return nil
 	})
-	group.Go(func() error {
-		var errs error
-		for tasks := range restored {
-			errs = errors.Join(errs, inParallel(tasks, func(t *task) error {
-				res, err := w.restorer.finish(t)
-				return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
-			}))
-		}
-		return errs
-	})
+	for range finishedBatches {
+		group.Go(func() error {
+			var errs error
+			for tasks := range restored {
+				errs = errors.Join(errs, inParallel(tasks, func(t *task) error {
+					res, err := w.restorer.finish(t)
+					return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
+				}))
+			}
+			return errs
+		})
+	}
 	return errors.Join(group.Wait(), w.releaseAll(ctx))
 }
 
