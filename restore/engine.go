@@ -267,14 +267,7 @@ func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]f
 	}
 	e.applied <- struct{}{}
 	defer func() { <-e.applied }()
-	f := e.forwards.take(key)
-	if f == nil {
-		if f, err = operator.NewForward(e.rt, op); err != nil {
-			return nil, err
-		}
-	}
-	out, err := use(f)
-	return out, errors.Join(err, e.forwards.put(key, f))
+	return e.forwards.apply(key, func() (*operator.Forward, error) { return operator.NewForward(e.rt, op) }, use)
 }
 
 // Solver returns the compiled solver of a plan for batches of n. The engine owns it: do not close it, and do not use it
@@ -310,5 +303,10 @@ func (e *Engine) Solver(ctx context.Context, p Plan, n int) (*solver.Solver, err
 
 // Close releases everything that was compiled.
 func (e *Engine) Close() error {
-	return errors.Join(e.forwards.clear(), e.solvers.clear())
+	errs := []error{e.solvers.clear()}
+	for _, f := range e.forwards.idle {
+		errs = append(errs, f.value.Close())
+	}
+	e.forwards.idle = nil
+	return errors.Join(errs...)
 }

@@ -14,40 +14,27 @@ type forwards struct {
 	idle []entry[*operator.Forward]
 }
 
-// take returns one of the operators with a key, or nil.
-func (s *forwards) take(key string) *operator.Forward {
+// apply calls use with an operator that has a key, or with a new one, and keeps it for later calls. The least recently used one gives way.
+func (s *forwards) apply(key string, build func() (*operator.Forward, error), use func(*operator.Forward) ([]float32, error)) (out []float32, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, e := range slices.Backward(s.idle) {
-		if e.key == key {
-			s.idle = slices.Delete(s.idle, i, i+1)
-			return e.value
+	f, i := (*operator.Forward)(nil), slices.IndexFunc(s.idle, func(e entry[*operator.Forward]) bool { return e.key == key })
+	if i >= 0 {
+		f = s.idle[i].value
+		s.idle = slices.Delete(s.idle, i, i+1)
+	}
+	s.mu.Unlock()
+	if f == nil {
+		if f, err = build(); err != nil {
+			return nil, err
 		}
 	}
-	return nil
-}
-
-// put keeps an operator that is no longer used. Beyond keptForwards the least recently used one is closed.
-func (s *forwards) put(key string, f *operator.Forward) error {
+	out, err = use(f)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = append(s.idle, entry[*operator.Forward]{key, f})
-	if len(s.idle) <= keptForwards {
-		return nil
+	if len(s.idle) > keptForwards {
+		err = errors.Join(err, s.idle[0].value.Close())
+		s.idle = slices.Delete(s.idle, 0, 1)
 	}
-	oldest := s.idle[0].value
-	s.idle = slices.Delete(s.idle, 0, 1)
-	return oldest.Close()
-}
-
-// clear closes and removes all operators.
-func (s *forwards) clear() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var errs []error
-	for _, e := range s.idle {
-		errs = append(errs, e.value.Close())
-	}
-	s.idle = nil
-	return errors.Join(errs...)
+	return out, err
 }

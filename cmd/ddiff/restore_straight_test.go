@@ -86,9 +86,9 @@ func TestRestoreCounts(t *testing.T) {
 	}
 	syncs := strings.Count(string(readIf(t, trace)), "sync(")
 	t.Logf("functions=%d packages=%d syncs=%d", functions, len(packages), syncs)
-	// A little more than today: a run counted 985, and runs beside other work some ten more.
-	if functions == 0 || functions > 996 || len(packages) > 33 || syncs > 0 {
-		t.Errorf("functions=%d packages=%d syncs=%d, want at most 996, 33 and 0", functions, len(packages), syncs)
+	// A little more than today: a run counted 994, and runs beside other work some ten more.
+	if functions == 0 || functions > 1004 || len(packages) > 33 || syncs > 0 {
+		t.Errorf("functions=%d packages=%d syncs=%d, want at most 1004, 33 and 0", functions, len(packages), syncs)
 	}
 }
 

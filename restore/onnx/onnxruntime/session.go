@@ -39,9 +39,9 @@ func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, 
 // NewSerialSession is NewSession on the CPU with one thread per operation. Its results depend neither on the device nor on the division of work among
 // threads: some operations of the runtime, such as Log, round the borders between the threads' parts differently. It waits for no session on a GPU.
 func (r *Runtime) NewSerialSession(model []byte, inputs, outputs []string) (*Session, error) {
-	cpu := r.Threaded(1)
+	cpu := *r
 	cpu.device, cpu.thread = Device{Provider: ProviderCPU}, nil
-	return cpu.newSession(model, inputs, outputs, target{device: cpu.device, threads: cpu.cfg.Threads})
+	return cpu.newSession(model, inputs, outputs, target{device: cpu.device, threads: 1})
 }
 
 // rest is the device of everything but networks.
