@@ -35,6 +35,10 @@ func TestForeignFiles(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	run := []string{"run", photograph("chelsea"), "--task", "hdr", "--size", "32", "--steps", "2", "--out"}
 	wantCode(t, ddiff(t, append(run, out)...), 0)
+	site := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(site, "index.html"), []byte("mine"), 0o644))
+	wantCode(t, ddiff(t, "report", out, "--format", "figures", "--out", site), 0) // which do not make it an output
+	wantRefusals(t, nil, []refusal{{[]string{"report", out, "--format", "html", "--out", site}, 2, "is no output of ddiff, and has a file index.html"}})
 	for _, command := range [][]string{run, {"pull", out}, {"report", out, "--format", "html", "--out"}} {
 		for _, name := range []string{"index.html", "results.csv"} {
 			dir := t.TempDir()

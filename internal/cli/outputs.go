@@ -69,7 +69,7 @@ func CheckTarget(dir string) error {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		return err == nil
 	}
-	if manifest.IsAddress(dir) || has(item.ItemsFolder) || has(report.KeyDigests) || has(".ddiff") { // the last one of a run that has failed
+	if manifest.IsAddress(dir) || has(item.ItemsFolder) || has(report.KeyDigests) {
 		return nil
 	}
 	for _, key := range report.Keys() {
