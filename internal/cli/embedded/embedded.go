@@ -33,6 +33,7 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/storage"
@@ -215,16 +216,21 @@ type Campaign struct {
 	Show    *cli.Progress
 }
 
-// smallImages is the number of images of at most smallSide pixels that are solved together; docs/data/devices.csv has the times.
-const smallImages, smallSide = 16, 64
+// smallImages is the number of images of at most smallSide pixels, with CUDA smallSideCUDA, that are solved together; docs/data/devices.csv and gpu.csv have the
+// times.
+const smallImages, smallSide, smallSideCUDA = 16, 64, 256
 
-// batch returns the largest number of items, and of pixels, to solve together. Measurements may be larger than the dataset's size.
-func batch(s *manifest.Spec) (items, pixels int) {
+// batch returns the largest number of items, and of pixels, to solve together by a provider. Measurements may be larger than the dataset's size.
+func batch(s *manifest.Spec, provider string) (items, pixels int) {
+	side := smallSide
+	if provider == onnxruntime.ProviderCUDA {
+		side = smallSideCUDA
+	}
 	switch d := s.Dataset; {
 	case s.Batch > 0:
 		return s.Batch, 0
-	case d.Fit != item.FitPad && d.Size <= smallSide:
-		return smallImages, smallImages * smallSide * smallSide
+	case d.Fit != item.FitPad && d.Size <= side:
+		return smallImages, smallImages * side * side
 	}
 	return gpuworker.DefaultBatch, 0
 }
@@ -249,7 +255,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 	if err != nil {
 		return nil, nil, err
 	}
-	items, pixels := batch(e.Spec)
+	items, pixels := batch(e.Spec, e.Engine.Runtime().Provider())
 	var workers []*gpuworker.Worker
 	for i, engine := range e.engines {
 		name := "embedded"
