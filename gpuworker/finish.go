@@ -17,6 +17,9 @@ import (
 
 // finish applies A to the restored image, scores it, and stores its artifacts and result.
 func (e engineRestorer) finish(t *task) (*item.Result, error) {
+	if t.assigned.cancelled() { // since the last step
+		return nil, errCancelled
+	}
 	e.recordStage(t.ctx, t, telemetry.StageScore)
 	var scores item.Metrics
 	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(ctx context.Context) (err error) {

@@ -171,7 +171,8 @@ func TestDrainInterruptsEndlessPrior(t *testing.T) {
 // finishes the items when their leases have expired. The first worker does no harm when its device continues.
 func TestStuckWorkerLosesItems(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{AckWait: 500 * time.Millisecond}), newStore(t)
+	// The other worker extends its leases in time, also beside many tests.
+	q, s := newQueue(t, queue.Config{AckWait: 3 * time.Second}), newStore(t)
 	all := items(t, 3)
 	cfg, p := config(t, q, s), newPace()
 	cfg.Name, cfg.Steps = "stuck", p.steps
