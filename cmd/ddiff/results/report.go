@@ -242,13 +242,14 @@ func (f reportFile) Write(p []byte) (int, error) {
 func (o reportOptions) page(
 	ctx context.Context, outputs []result.Output, results iter.Seq2[item.Result, error], campaign report.Campaign, stdout, stderr io.Writer,
 ) (err error) {
-	if err := cli.CheckTarget(cmp.Or(o.out, "report")); err != nil {
+	o.out = cmp.Or(o.out, "report")
+	if err := cli.CheckTarget(o.out); err != nil {
 		return err
 	}
 	if len(outputs) > 1 && slices.ContainsFunc(outputs, func(of result.Output) bool { return filepath.Clean(of.Address) == filepath.Clean(o.out) }) {
 		return cli.Usage(fmt.Errorf("report: --out %s is one of several outputs, and has a report of its own; give another directory", o.out))
 	}
-	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
+	store, closeStore, err := o.folder(ctx, outputs)
 	if err != nil {
 		return err
 	}
@@ -262,7 +263,7 @@ func (o reportOptions) page(
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "items=%d done=%d failed=%d dead=%d report=%s\n",
-		summary.Items, summary.Done, summary.Failed, summary.Dead, storage.Locate(dir, report.KeyPage))
+		summary.Items, summary.Done, summary.Failed, summary.Dead, storage.Locate(o.out, report.KeyPage))
 	return err
 }
 
@@ -270,7 +271,8 @@ func (o reportOptions) page(
 func (o reportOptions) figures(
 	ctx context.Context, outputs []result.Output, results iter.Seq2[item.Result, error], rule selection.Rule, stdout, stderr io.Writer,
 ) (err error) {
-	dir, store, closeStore, err := o.folder(ctx, "figures", outputs)
+	o.out = cmp.Or(o.out, "figures")
+	store, closeStore, err := o.folder(ctx, outputs)
 	if err != nil {
 		return err
 	}
@@ -279,23 +281,20 @@ func (o reportOptions) figures(
 	if err := noteIncomplete(err, stderr); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "figures=%d captions=%s\n", n, storage.Locate(dir, report.KeyCaptions))
+	_, err = fmt.Fprintf(stdout, "figures=%d captions=%s\n", n, storage.Locate(o.out, report.KeyCaptions))
 	return err
 }
 
-// folder opens the directory of a report, by default the one with the given name.
-func (o reportOptions) folder(
-	ctx context.Context, byDefault string, outputs []result.Output,
-) (dir string, store result.Folder, closeStore func() error, err error) {
-	dir = cmp.Or(o.out, byDefault)
-	if manifest.IsAddress(dir) {
-		return "", store, nil, cli.Usage(fmt.Errorf("report: --out %s is an address; give a directory of this machine", redact.Address(dir)))
+// folder opens the directory of a report.
+func (o reportOptions) folder(ctx context.Context, outputs []result.Output) (store result.Folder, closeStore func() error, err error) {
+	if manifest.IsAddress(o.out) {
+		return store, nil, cli.Usage(fmt.Errorf("report: --out %s is an address; give a directory of this machine", redact.Address(o.out)))
 	}
-	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
+	to, err := storage.Open(ctx, o.out, storage.Options{Lock: true})
 	if err != nil {
-		return "", store, nil, fmt.Errorf("open %s: %w", redact.Address(dir), err)
+		return store, nil, fmt.Errorf("open %s: %w", redact.Address(o.out), err)
 	}
-	return dir, result.Folder{Outputs: outputs, Files: to.Store}, to.Close, nil
+	return result.Folder{Outputs: outputs, Files: to.Store}, to.Close, nil
 }
 
 // noteIncomplete prints the error of an incomplete report, and returns all others.
