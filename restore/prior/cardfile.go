@@ -43,7 +43,11 @@ func SetCard(path, target string, entries map[string]string) error {
 		return fmt.Errorf("prior %w", err)
 	}
 	external := slices.ContainsFunc(m.Graph.Initializer, func(t *onnxpb.TensorProto) bool { return t.DataLocation == onnxpb.TensorProto_EXTERNAL })
-	if external && filepath.Dir(path) != filepath.Dir(target) {
+	from, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("read prior: %w", err)
+	}
+	if to, err := os.Stat(filepath.Dir(target)); external && (err != nil || !os.SameFile(from, to)) {
 		return fmt.Errorf("write %s: %w of %s lies beside it; write to the same directory, then move all files", target, modelfile.ErrExternal, path)
 	}
 	m.MetadataProps = nil

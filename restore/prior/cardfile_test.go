@@ -151,5 +151,7 @@ func TestSetCardBesideExternalData(t *testing.T) {
 	if _, err := os.Stat(other); !os.IsNotExist(err) {
 		t.Errorf("a file was written: %v", err)
 	}
-	must(t, prior.SetCard(path, filepath.Join(filepath.Dir(path), "other.onnx"), nil))
+	link := filepath.Join(t.TempDir(), "link") // another name of the directory
+	must(t, os.Symlink(filepath.Dir(path), link))
+	must(t, prior.SetCard(path, filepath.Join(link, "other.onnx"), nil))
 }
