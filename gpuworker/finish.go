@@ -1,11 +1,13 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
 
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
@@ -65,10 +67,15 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range append(files, job.Artifact{Name: item.FileRestored, Data: picture}) {
-		if res, err := t.put(ctx, f); err != nil || res != nil {
-			return res, err
-		}
+	for _, f := range files {
+		t.written = max(t.written, len(f.Data))
+	}
+	t.written = max(t.written, len(picture))
+	if existing, err := t.putAll(ctx, files); err != nil || existing != nil {
+		return existing, err
+	}
+	if existing, err := t.put(ctx, job.Artifact{Name: item.FileRestored, Data: picture}); err != nil || existing != nil {
+		return existing, err
 	}
 	err = t.createResult(ctx, res)
 	if errors.Is(err, storage.ErrExists) {
@@ -77,11 +84,24 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	return res, err
 }
 
+// putAll puts files of the item together: each takes a round trip to the store.
+func (t *task) putAll(ctx context.Context, files []job.Artifact) (existing *item.Result, err error) {
+	found := make([]*item.Result, len(files))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, f := range files {
+		group.Go(func() (err error) {
+			found[i], err = t.put(ctx, f)
+			return err
+		})
+	}
+	err = group.Wait()
+	return cmp.Or(found...), err
+}
+
 // put writes a file of the item. It creates the file, and replaces only one that another attempt has left: a request of a worker that gave up,
 // which the server executes late, then replaces no file of the attempt with the result. If there is a result by then, because this process was
 // stopped for longer than its lease, put returns it and replaces nothing.
 func (t *task) put(ctx context.Context, f job.Artifact) (existing *item.Result, err error) {
-	t.written = max(t.written, len(f.Data))
 	key := item.Key(t.Item.ID, f.Name)
 	err = t.assigned.Store.Create(ctx, key, f.Data)
 	if errors.Is(err, storage.ErrExists) {

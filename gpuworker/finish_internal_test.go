@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,6 +173,37 @@ func TestReadOfResult(t *testing.T) {
 	tk.assigned.Store = faulty{Dir: dir, get: func(string) error { return full }}
 	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, item.Metrics{}); res != nil || !errors.Is(err, full) {
 		t.Errorf("an unreadable store: %v, %v", res, err)
+	}
+}
+
+// The files of an item are written together, as a distant store takes long for each; the restored image comes when all have been written.
+func TestFilesAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	w, dir := workerOf(t)
+	tk := solved(t, 0)
+	var others atomic.Int32
+	all := make(chan struct{})
+	const files = 4
+	tk.assigned = newAssigned(Assignment{Store: faulty{Dir: dir, put: func(key string) error {
+		if strings.HasSuffix(key, item.FileRestored) || strings.HasSuffix(key, item.FileResult) {
+			if n := others.Load(); n != files {
+				return fmt.Errorf("%s after %d files", key, n)
+			}
+			return nil
+		}
+		if others.Add(1) == files {
+			close(all)
+		}
+		select {
+		case <-all:
+			return nil
+		case <-time.After(time.Minute):
+			return fmt.Errorf("%s waits for other files", key)
+		}
+	}}}, 1, nil, 0)
+	res, err := engineRestorer{w.core}.write(t.Context(), tk, item.Metrics{})
+	if err != nil || len(res.Artifacts) != files+1 {
+		t.Fatalf("%v, %v", res, err)
 	}
 }
 

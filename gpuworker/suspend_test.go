@@ -25,14 +25,14 @@ type refusing struct {
 	store
 	only   string // the prefix of the refused keys
 	denied atomic.Bool
-	tried  atomic.Int32 // refused writes of items
+	tried  atomic.Int32 // refused writes of a file that each item has
 }
 
 func (r *refusing) refuse(key string) error {
 	if !r.denied.Load() || !strings.HasPrefix(key, r.only) {
 		return nil
 	}
-	if strings.HasPrefix(key, "items/") {
+	if strings.HasSuffix(key, item.FileData) {
 		r.tried.Add(1)
 	}
 	return fmt.Errorf("put %s: %w: 403", key, storage.ErrReadOnly)
