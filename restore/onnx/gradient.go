@@ -66,11 +66,21 @@ func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[
 			continue
 		}
 		if old, ok := grads[in.Name]; ok {
-			dx = g.Add(old, dx)
+			dx = g.accumulate(old, dx)
 		}
 		grads[in.Name] = dx
 	}
 	return nil
+}
+
+// accumulate returns a + b, as a difference where one of them is the negative of another value.
+func (g *Graph) accumulate(a, b Value) Value {
+	for _, v := range [][2]Value{{a, b}, {b, a}} {
+		if p := g.facts.Producer(v[1].Name); p != nil && p.OpType == "Neg" && infer.Standard(p) {
+			return g.Minus(v[0], Value{Name: p.Input[0], DType: v[1].DType, Dims: v[1].Dims})
+		}
+	}
+	return g.Add(a, b)
 }
 
 // derive applies a rule. A node of a file that its rule cannot handle is an error, not a panic.

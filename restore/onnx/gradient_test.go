@@ -3,6 +3,7 @@ package onnx_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,27 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 )
+
+// A model has no nodes that its outputs do not need, and a gradient subtracts instead of adding a negative.
+func TestModelHasNoNeedlessNodes(t *testing.T) {
+	t.Parallel()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 4)
+	parts := g.Split(x, 0, 2, 2)
+	y := g.Mul(g.Add(parts[0], parts[1]), g.Minus(parts[0], parts[1]))
+	g.Sqrt(y)
+	d, err := g.Gradient(y, x, g.Const([]float32{1, 1}, 2))
+	must(t, err)
+	g.Output("d", d)
+	var ops []string
+	for _, n := range onnxtest.Parse(t, g).Proto().Graph.Node {
+		ops = append(ops, n.OpType)
+	}
+	want := []string{"Split", "Add", "Sub", "Mul", "Mul", "Add", "Sub", "Concat", "Identity"}
+	if slices.Sort(ops); !slices.Equal(ops, slices.Sorted(slices.Values(want))) {
+		t.Errorf("the model has %v, want %v", ops, want)
+	}
+}
 
 // The modulus at the origin has the zero subgradient, not NaN.
 func TestSqrtAtZero(t *testing.T) {

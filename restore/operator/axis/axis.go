@@ -18,9 +18,9 @@ const (
 // odd[i] = v[i] − v[n−1−i] for i < n/2. A linear map whose rows are symmetric or antisymmetric about the centre needs
 // only one of the two, and half the products.
 func Split(g *onnx.Graph, v onnx.Value, axis int) (even, odd onnx.Value) {
-	n := v.Dims[axis]
-	head := g.Slice(v, axis, 0, n/2)
-	tail := g.Reverse(g.Slice(v, axis, n/2, n), axis)
+	half := v.Dims[axis] / 2
+	parts := g.Split(v, axis, half, half) // whose gradient is one Concat
+	head, tail := parts[0], g.Reverse(parts[1], axis)
 	return g.Add(head, tail), g.Minus(head, tail)
 }
 
