@@ -132,7 +132,7 @@ func (b *Builder) Residual(x onnx.Value) onnx.Value {
 // residual returns A(x) and the residual.
 func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value) {
 	op := b.run.Operator
-	a = built(op.Apply(b.Graph, x, b.in.mask))
+	a = built(op.ApplyShort(b.Graph, x, b.in.mask))
 	b.applied(x, a.Y)
 	return a, b.weigh(b.Minus(b.in.measurement, a.Y))
 }

@@ -191,7 +191,7 @@ func (r *Run) inputs(g *onnx.Graph, n, unroll int) (in inputs, all []onnx.Value)
 	for i, dims := range r.StateDims(n) {
 		in.state = append(in.state, input(StateInput(r.Info.State[i].Name), onnx.Float, dims...))
 	}
-	in.measurement = input(InputMeasurement, onnx.Float, r.Operator.MeasurementDims(n)...)
+	in.measurement = input(InputMeasurement, onnx.Float, r.Operator.ShortDims(n)...)
 	if d := r.Operator.ParameterDims(n); d != nil {
 		in.mask = input(InputMask, onnx.Float, d...)
 	}

@@ -61,7 +61,7 @@ func (sitcom) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Ste
 func (sitcom) Step(b *Builder, s Settings) Next {
 	xt := b.State("x")
 	level := s.Number("noise_std") + s.Number("margin")
-	observed := b.weigh(b.Expand(b.Scalar(1), b.in.measurement.Dims...))
+	observed := b.weigh(b.Expand(b.Scalar(1), b.run.Operator.MeasurementDims(xt.Dims[0])...))
 	enough := b.Mul(b.Norm(observed), b.Scalar(float32(level)))
 	optimiser := adam{rate: float32(s.Number("lr"))}
 	zero := b.Mul(enough, b.Scalar(0))

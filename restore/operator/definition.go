@@ -114,6 +114,8 @@ type Expression struct {
 	Spectrum int
 	// Copies is the number of copies of the image in memory that Forward and its gradient need more than a pointwise operator.
 	Copies int
+	// Short has coordinates of y in which steps compute faster, for an expression without Adjoint, Proximal, Recover and Variable. Nil: steps compute with y itself.
+	Short *Coordinates
 	// Variable is the input that differs from item to item. Nil: there is none.
 	Variable *Variable
 	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y itself if it has x's shape,
@@ -123,4 +125,14 @@ type Expression struct {
 	Picture func(y []float32) []float32
 
 	file *fileExpression // replaces Forward
+}
+
+// Coordinates are those of measurements by an isometry U: no distance changes, and so neither does the result of a step.
+type Coordinates struct {
+	// Dims is the shape of U·y for one item.
+	Dims []int
+	// Of returns U·y.
+	Of func(y []float32) []float32
+	// Forward builds U·A(x), as [Expression.Forward] does A(x).
+	Forward func(g *onnx.Graph, x, v onnx.Value) onnx.Value
 }

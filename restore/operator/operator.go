@@ -132,6 +132,32 @@ func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 	return a, nil
 }
 
+// ApplyShort is Apply in the coordinates of [Expression.Short], in which steps compute.
+func (o *Operator) ApplyShort(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
+	short := o.expression.Short
+	if short == nil {
+		return o.Apply(g, x, draws)
+	}
+	y := short.Forward(g, x, draws)
+	return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}, nil
+}
+
+// ShortDims is the shape of n measurements in the coordinates of [Expression.Short].
+func (o *Operator) ShortDims(n int) []int {
+	if short := o.expression.Short; short != nil {
+		return append([]int{n}, short.Dims...)
+	}
+	return o.MeasurementDims(n)
+}
+
+// Short returns a measurement in the coordinates of [Expression.Short].
+func (o *Operator) Short(y []float32) []float32 {
+	if short := o.expression.Short; short != nil {
+		return short.Of(y)
+	}
+	return y
+}
+
 // Proximal is [Expression.Proximal]; ok: there is one. Only then it calls weight, which may add numbers of the settings to the graph.
 func (o *Operator) Proximal(g *onnx.Graph, v, y onnx.Value, weight func() onnx.Value) (x onnx.Value, ok bool) {
 	if o.expression.Proximal == nil {

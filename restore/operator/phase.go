@@ -33,6 +33,7 @@ func phaseRetrieval() Definition {
 			top := float64(s.Height*s.Width) / math.Sqrt(float64(f.rows.m*f.cols.m))
 			return Expression{
 				Measurement: []int{s.Channels, f.rows.m, f.cols.m}, Forward: f.forward, Picture: logarithmic, Range: &Range{0, top},
+				Short: f.short(s.Channels),
 			}, nil
 		},
 		ImageSide: func(side int, p map[string]float64) int {
@@ -77,6 +78,21 @@ func newFourierBasis(n, pad int) *fourierBasis {
 }
 
 func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
+	same, cross := o.moduli(g, x)
+
+	// Frequencies −m/2..m/2−1 along each axis.
+	negative := func(v onnx.Value, axis, m int) onnx.Value { return g.Reverse(g.Slice(v, axis, 1, m/2+1), axis) }
+	positive := func(v onnx.Value, axis, m int) onnx.Value { return g.Slice(v, axis, 0, m/2) }
+	row := func(left, right onnx.Value) onnx.Value {
+		return g.Concat(axis.Cols, negative(left, axis.Cols, o.cols.m), positive(right, axis.Cols, o.cols.m))
+	}
+	return g.Concat(axis.Rows,
+		negative(row(same, cross), axis.Rows, o.rows.m),
+		positive(row(cross, same), axis.Rows, o.rows.m))
+}
+
+// moduli returns the moduli at the frequencies 0..m/2 of rows and columns: those of a row and a column of the same sign, and of opposite signs.
+func (o *phase) moduli(g *onnx.Graph, x onnx.Value) (same, cross onnx.Value) {
 	if !o.signed {
 		half := g.Scalar(0.5)
 		x = g.Add(g.Mul(x, half), half)
@@ -92,18 +108,69 @@ func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 	modulus := func(re, im onnx.Value) onnx.Value {
 		return g.Sqrt(g.Add(g.Mul(re, re), g.Mul(im, im)))
 	}
-	same := modulus(g.Minus(pc, qs), g.Add(qc, ps))  // k and l of equal sign
-	cross := modulus(g.Add(pc, qs), g.Minus(qc, ps)) // of opposite sign
+	return modulus(g.Minus(pc, qs), g.Add(qc, ps)), modulus(g.Add(pc, qs), g.Minus(qc, ps))
+}
 
-	// Frequencies −m/2..m/2−1 along each axis.
-	negative := func(v onnx.Value, axis, m int) onnx.Value { return g.Reverse(g.Slice(v, axis, 1, m/2+1), axis) }
-	positive := func(v onnx.Value, axis, m int) onnx.Value { return g.Slice(v, axis, 0, m/2) }
-	row := func(left, right onnx.Value) onnx.Value {
-		return g.Concat(axis.Cols, negative(left, axis.Cols, o.cols.m), positive(right, axis.Cols, o.cols.m))
+// short has a row for the frequencies 0..m/2 of the columns with each of the rows, first those of equal signs, then those of opposite signs. The transform of real
+// values has most moduli twice: two entries of y become their sum over √2. The differences of two over √2, to which A contributes nothing, become their norm, the first
+// entry of a last row.
+func (o *phase) short(channels int) *Coordinates {
+	rows, cols := o.rows.m/2+1, o.cols.m/2+1
+	size := (2*rows + 1) * cols
+	return &Coordinates{
+		Dims: []int{channels, 2*rows + 1, cols},
+		Of: func(y []float32) []float32 {
+			out := make([]float32, channels*size)
+			for c := range channels {
+				y, out, squares := y[c*o.rows.m*o.cols.m:], out[c*size:], 0.0
+				o.entries(func(at, first, second int) {
+					switch {
+					case first >= 0 && second >= 0:
+						u, v := float64(y[first]), float64(y[second])
+						out[at] = float32((u + v) / math.Sqrt2)
+						squares += (u - v) * (u - v) / 2
+					case max(first, second) >= 0:
+						out[at] = y[max(first, second)]
+					}
+				})
+				out[2*rows*cols] = float32(math.Sqrt(squares))
+			}
+			return out
+		},
+		Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
+			weights := make([]float32, 2*rows*cols) // square roots of the numbers of entries of y
+			o.entries(func(at, first, second int) {
+				for _, place := range []int{first, second} {
+					if place >= 0 {
+						weights[at] = float32(math.Sqrt(float64(1 + weights[at])))
+					}
+				}
+			})
+			same, cross := o.moduli(g, x)
+			return g.Concat(axis.Rows,
+				g.Mul(same, g.Const(weights[:rows*cols], rows, cols)), g.Mul(cross, g.Const(weights[rows*cols:], rows, cols)),
+				g.Expand(g.Scalar(0), x.Dims[0], channels, 1, cols))
+		},
 	}
-	return g.Concat(axis.Rows,
-		negative(row(same, cross), axis.Rows, o.rows.m),
-		positive(row(cross, same), axis.Rows, o.rows.m))
+}
+
+// entries calls visit for all entries of a channel in the coordinates of short, but for the last row, with the two entries of a channel of y that have its modulus, −1 for
+// one that there is not.
+func (o *phase) entries(visit func(at, first, second int)) {
+	height, width := o.rows.m/2, o.cols.m/2
+	place := func(exists bool, k, l int) int {
+		if !exists {
+			return -1
+		}
+		return (k+height)*o.cols.m + l + width
+	}
+	for k := range height + 1 {
+		for l := range width + 1 {
+			at := k*(width+1) + l
+			visit(at, place(k < height && l < width, k, l), place(k > 0 && l > 0, -k, -l))
+			visit(at+(height+1)*(width+1), place(k < height && l > 0, k, -l), place(k > 0 && l < width, -k, l))
+		}
+	}
 }
 
 // logarithmic compresses moduli into [−1, 1].

@@ -240,7 +240,7 @@ func (s *Solver) loadPlace(place int, problem Problem, state State) error {
 	if got, want := len(state.Tensors), len(s.run.Info.State); got != want {
 		return fmt.Errorf("%d state tensors, want %d", got, want)
 	}
-	parts := []Tensor{{method.InputMeasurement, problem.Y}, {method.InputMask, problem.Draw}}
+	parts := []Tensor{{method.InputMeasurement, s.run.Operator.Short(problem.Y)}, {method.InputMask, problem.Draw}}
 	if t := s.in[method.InputWeights]; t != nil {
 		weights := problem.Weights
 		if weights == nil {
