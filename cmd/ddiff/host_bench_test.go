@@ -19,7 +19,7 @@ import (
 // this network is found from runs with more of them. Short runs alternate, and the median of their times counts: what else the machine computes
 // slows some of them. The process has one processor: with several, ONNX Runtime's threads wait for each other in loops, and two of a core slow each other.
 func BenchmarkHostImage(b *testing.B) {
-	const pictures, rounds, steps, many = 96, 3, 2, 12
+	const pictures, rounds, steps, many = 64, 3, 2, 12
 	dir := b.TempDir()
 	for i := range pictures {
 		writeShifted(b, i, filepath.Join(dir, "pictures", fmt.Sprint(i, ".png")))
