@@ -277,6 +277,24 @@ func TestS3AnswerErrors(t *testing.T) {
 	}
 }
 
+// TestS3Retention: a bucket whose objects have a default retention accepts only objects with the digest Content-MD5.
+func TestS3Retention(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if r.Method == http.MethodPut && r.Header.Get("Content-Md5") == "" {
+			answer(http.StatusBadRequest, "InvalidRequest")(w, r, forward)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	})
+	s := openS3(t, p.config)
+	data := randomBytes(1000, 1)
+	must(t, s.Create(t.Context(), "k", data))
+	wantGet(t, s, "k", data)
+	must(t, s.Put(t.Context(), "k", nil))
+}
+
 // TestS3Timeout sends no answer or only the beginning of an answer.
 func TestS3Timeout(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,9 @@ package storage
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -111,7 +113,10 @@ func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) 
 		options.SetMatchETagExcept("*")
 		options.UserMetadata[metadataAttempt] = attempt
 	}
-	info, err := s.core.PutObject(call, s.bucket, s.name(key), bytes.NewReader(data), size, "", digest, options)
+	// Buckets with a default retention require it. Not every server accepts the header of another digest.
+	sum := md5.Sum(data)
+	info, err := s.core.PutObject(
+		call, s.bucket, s.name(key), bytes.NewReader(data), size, base64.StdEncoding.EncodeToString(sum[:]), digest, options)
 	if err == nil && info.ETag == "" {
 		err = errNoETag
 	}
