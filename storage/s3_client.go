@@ -112,6 +112,22 @@ func Authorities(caFile string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// provider provides keys, which it reads again when they have expired. If it cannot, a request fails with ErrUnavailable instead of being
+// sent without a signature, as that of credentials.Chain would be.
+type provider struct{ credentials.Provider }
+
+// RetrieveWithCredContext implements credentials.Provider.
+func (p provider) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
+	keys, err := p.Provider.RetrieveWithCredContext(c)
+	if err == nil && keys.AccessKeyID == "" {
+		err = errors.New("there are none")
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: read the keys again: %w", ErrUnavailable, err)
+	}
+	return keys, err
+}
+
 // findCredentials returns the configured keys, or the first keys of the chain in the comment of S3Config.
 func findCredentials(ctx context.Context, config S3Config) (*credentials.Credentials, error) {
 	if config.AccessKey != "" {
@@ -124,16 +140,14 @@ func findCredentials(ctx context.Context, config S3Config) (*credentials.Credent
 	if queryRole() {
 		providers = append(providers, &credentials.IAM{Client: client})
 	}
-	chain := credentials.NewChainCredentials(providers)
-	found, err := chain.GetWithContext(&credentials.CredContext{Client: client, Context: ctx})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAccess, err)
-	}
-	if found.AccessKeyID != "" {
-		return chain, nil
+	for _, p := range providers {
+		keys := credentials.New(provider{p})
+		if _, err := keys.GetWithContext(&credentials.CredContext{Client: client, Context: ctx}); err == nil {
+			return keys, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
 	if config.ReadOnly {
 		return credentials.NewStaticV4("", "", ""), nil

@@ -185,7 +185,13 @@ func TestS3CredentialsChain(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", shared)
 	wantOpenError(t, chain, storage.ErrAccess, "no credentials")
 	t.Setenv("AWS_PROFILE", "worker")
-	openS3(t, chain)
+	chain.Retry = storage.RetryConfig{Attempts: 1}
+	store := openS3(t, chain)
+	must(t, store.Put(t.Context(), "k", nil))
+	must(t, os.Rename(shared, shared+".old"))
+	wantError(t, "Put while the keys are away", store.Put(t.Context(), "k", nil), storage.ErrUnavailable)
+	must(t, os.Rename(shared+".old", shared))
+	must(t, store.Put(t.Context(), "k", nil))
 
 	t.Setenv("MINIO_ACCESS_KEY", "WRONG")
 	t.Setenv("MINIO_SECRET_KEY", "wrong")
