@@ -46,6 +46,9 @@ const (
 	codeAborted      = "OperationAborted"
 )
 
+// codelessBadRequest is the code that minio-go gives an answer without one: that of Amazon to a HEAD request with expired keys.
+const codelessBadRequest = "400 Bad Request"
+
 // failed wraps an error of the server with the action and the key; nil stays nil. If ctx has ended, it wraps ctx.Err()
 // instead.
 func failed(ctx context.Context, action, key string, err error) error {
@@ -103,7 +106,7 @@ func answerError(r minio.ErrorResponse, write bool) error {
 		return fmt.Errorf("%w; the bucket is in region %q, set Region", detail, r.Region)
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
 		return fmt.Errorf("%w: the server redirects; set Endpoint and Region to those of the bucket: %w", ErrUnavailable, detail)
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, r.Code == codelessBadRequest:
 		// Servers have codes of their own, and the answer to HEAD has none.
 		if write {
 			return fmt.Errorf("%w: %w", ErrReadOnly, detail)

@@ -275,6 +275,11 @@ func TestS3AnswerErrors(t *testing.T) {
 		wantError(t, "Put after "+c.code, s.Put(t.Context(), "k", nil), c.onWrite)
 		wantError(t, "Create after "+c.code, s.Create(t.Context(), "k", nil), c.onWrite)
 	}
+	for status, want := range map[int]error{400: storage.ErrAccess, 403: storage.ErrAccess, 404: storage.ErrNotFound, 503: storage.ErrUnavailable} {
+		p.set(answer(status, "")) // the answer to HEAD has no body
+		_, err := s.Stat(t.Context(), "k")
+		wantError(t, fmt.Sprintf("Stat after %d", status), err, want)
+	}
 }
 
 // TestS3Retention: a bucket whose objects have a default retention accepts only objects with the digest Content-MD5.
