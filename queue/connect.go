@@ -257,7 +257,8 @@ func addresses(urls string) ([]string, error) {
 			address = "nats://" + address
 		}
 		u, err := url.Parse(address)
-		if err != nil || u.Hostname() == "" || (u.Scheme != "nats" && u.Scheme != "tls") || strings.Trim(u.Path, "/") != "" {
+		if err != nil || u.Hostname() == "" || (u.Scheme != "nats" && u.Scheme != "tls") || strings.Trim(u.Path, "/") != "" ||
+			strings.ContainsAny(address, "?#") { // before the "@" of a password they make the user a host, and part of the password its port
 			return nil, fmt.Errorf("%w: address %d of URL is not of the form nats://host:4222 or tls://user:password@host:4222"+
 				" (write special characters of a password as %%XX)", ErrConfig, i+1)
 		}

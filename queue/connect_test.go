@@ -226,6 +226,8 @@ func TestConnectConfigValidate(t *testing.T) {
 		"2 of URL has the port 0, want 1 to 65535": {URL: "nats://a,nats://b:0"},
 		"1 of URL has the port 65536":              {URL: "nats://a:65536"},
 		"of a password":                            {URL: "nats://user:hunter2%zz@b:4222"},
+		"address 3":                                {URL: "nats://a,nats://b,nats://user:12#34@b:4222"},
+		"address 4":                                {URL: "nats://a,nats://b,nats://c,nats://user:12?34@b:4222"},
 		"Role":                                     {URL: "nats://a", Role: "a.b"},
 		"Wait":                                     {URL: "nats://a", Wait: -1},
 		"both set":                                 {URL: "nats://a", Credentials: noise, NKeySeed: noise},
