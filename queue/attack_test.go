@@ -518,6 +518,20 @@ func TestRolesAllowCampaign(t *testing.T) {
 	wantExists(t, q, false)
 }
 
+// TestPublishWithoutPermission: a batch that the server does not permit is refused with the subject, not with a server that does not answer.
+func TestPublishWithoutPermission(t *testing.T) {
+	t.Parallel()
+	s := serveRoles(t)
+	must(t, queue.Setup(t.Context(), connect(t, s, "coordinator"), queue.SetupConfig{}))
+	q, err := queue.Inspect(connect(t, s, "command"), queue.Config{Campaign: "1"})
+	must(t, err)
+	err = q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}})
+	mustBe(t, err, queue.ErrAccess)
+	if !strings.Contains(err.Error(), "ddiff.work.1.c") {
+		t.Errorf("%v does not name the subject", err)
+	}
+}
+
 // TestRolesDenyOtherRequests tries requests that a role must not make: calls of this package, and requests of the coordinator.
 // TestAttackAllSubjects has the others of workers and commands, TestAttackSubscriptions the subscriptions.
 func TestRolesDenyOtherRequests(t *testing.T) {

@@ -62,6 +62,7 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 	}
 	ackLost := make([]bool, len(batch))
 	err := q.retry(ctx, func() error {
+		before := q.nc.LastError()
 		q.sendOnce(ctx, batch, todo, errs)
 		var again []int
 		for _, i := range todo {
@@ -81,6 +82,8 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 		switch {
 		case len(todo) == 0:
 			return nil
+		case q.denied(before) != nil:
+			return backoff.Permanent(q.denied(before))
 		case unanswered(errs[todo[0]]) && q.missing(ctx, workStream):
 			return backoff.Permanent(ErrNotReady)
 		}
