@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -188,6 +189,7 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	if err != nil {
 		return true, err
 	}
+	before := f.nc.LastError()
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(followAhead), jetstream.PullExpiry(10*followHeartbeat),
 		jetstream.PullHeartbeat(followHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
@@ -200,7 +202,7 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	for expect := uint64(1); ; expect++ {
 		msg, err := messages.Next()
 		if err != nil {
-			return true, err
+			return true, cmp.Or(f.denied(before), err)
 		}
 		meta, err := msg.Metadata()
 		if err != nil {
@@ -215,7 +217,7 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 		if !message(msg, meta) {
 			return false, nil
 		}
-		f.after = meta.Sequence.Stream
+		f.after, before = meta.Sequence.Stream, f.nc.LastError()
 	}
 }
 

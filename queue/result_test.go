@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"ddiff/queue"
 )
 
@@ -160,6 +162,31 @@ func TestReadingWithoutInterruption(t *testing.T) {
 	}
 	if text := log.String(); strings.Contains(text, "reading was interrupted") {
 		t.Errorf("a healthy read logs\n%s", text)
+	}
+}
+
+// TestReadingWithoutPermission: a reader that may create a consumer, and not ask for its messages, ends with the missing permission.
+func TestReadingWithoutPermission(t *testing.T) {
+	t.Parallel()
+	const subject = "$JS.API.CONSUMER.MSG.NEXT.DDIFF_RESULT"
+	o := jetStream(t)
+	o.Users = []*server.User{{Username: "user", Password: "right", Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{subject + ".*"}},
+	}}}
+	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: strings.Replace(serve(t, o).ClientURL(), "://", "://user:right@", 1)})
+	must(t, err)
+	t.Cleanup(nc.Close)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	q := openOn(t, nc, queue.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var refusal error
+	for _, err := range q.Results(ctx, 0) {
+		refusal = err
+	}
+	mustBe(t, refusal, queue.ErrAccess)
+	if !strings.Contains(refusal.Error(), subject) {
+		t.Errorf("%v does not name the subject", refusal)
 	}
 }
 
