@@ -303,7 +303,7 @@ func check(ctx context.Context, nc *nats.Conn) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w for this account: enable it in the account's configuration", ErrNoJetStream)
 	case errors.Is(nc.LastError(), nats.ErrPermissionViolation):
-		return fmt.Errorf("%w: %w", ErrAccess, nc.LastError())
+		return notPermitted(nc.LastError())
 	case transient(err):
 		return fmt.Errorf("%w: JetStream has no leader yet: %w", ErrUnavailable, err)
 	}

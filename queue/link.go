@@ -121,7 +121,12 @@ func (l *link) denied(before error) error {
 	if now == before || !errors.Is(now, nats.ErrPermissionViolation) { //nolint:errorlint // the same value is the old error
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrAccess, now)
+	return notPermitted(now)
+}
+
+// notPermitted returns ErrAccess for a violation of permissions, which names the subject.
+func notPermitted(violation error) error {
+	return fmt.Errorf("%w: %w; use the user of this role, with all permissions of docs/security/nats-accounts.conf", ErrAccess, violation)
 }
 
 // whileConnected returns ctx with a cancel function. The context also ends when the connection is lost: answers to
@@ -255,8 +260,10 @@ func serverError(err error) error {
 		sentinel = ErrClosed
 	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
 		sentinel = ErrTooLarge
+	case errors.Is(err, ErrAccess):
+		return err
 	case errors.Is(err, nats.ErrPermissionViolation):
-		sentinel = ErrAccess
+		return notPermitted(err)
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrConsumerNotFound),
 		errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrBucketNotFound):
 		sentinel = ErrNotReady
