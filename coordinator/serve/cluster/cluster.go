@@ -188,8 +188,11 @@ func (c *Cluster) Campaign(ctx context.Context, id string) (manifest.CampaignSta
 			return err
 		})
 	}
+	if errors.Is(err, queue.ErrBadName) {
+		err = unknown(id, err)
+	}
 	if err != nil {
-		return s, unknown(id, err)
+		return s, err
 	}
 	public(s.Campaign)
 	return s, nil
