@@ -27,6 +27,8 @@ const (
 	// MinServerVersion is the oldest supported server. Older servers cannot pause consumers or expire the board's
 	// deletion markers.
 	MinServerVersion = "2.11.0"
+	// minPayload is the smallest permitted max_payload of a server, in bytes: that of the largest record with its headers.
+	minPayload = MaxRecordBytes + 16<<10
 	// dialTimeout limits one attempt to connect to one server.
 	dialTimeout = 5 * time.Second
 	// pingInterval is the time between pings; two unanswered pings end a connection.
@@ -287,6 +289,9 @@ func redacted(urls string) string {
 func check(ctx context.Context, nc *nats.Conn) error {
 	if version := nc.ConnectedServerVersion(); olderThan(version, MinServerVersion) {
 		return fmt.Errorf("%w: it is version %s; pausing consumers needs at least %s", ErrServerVersion, version, MinServerVersion)
+	}
+	if limit := nc.MaxPayload(); limit < minPayload {
+		return fmt.Errorf("%w: its max_payload is %d bytes; raise it to %d or more in the server's configuration", ErrLimits, limit, minPayload)
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {

@@ -179,6 +179,10 @@ func TestConnectRefusesUnfitServers(t *testing.T) {
 	wantRefusal(t, queue.ConnectConfig{URL: fakeServer(t, "2.10.29"), Wait: time.Hour}, queue.ErrServerVersion, "2.10.29", queue.MinServerVersion, "pausing")
 	wantRefusal(t, queue.ConnectConfig{URL: fakeServer(t, "1.4.1")}, queue.ErrServerVersion)
 	wantRefusal(t, queue.ConnectConfig{URL: serve(t, &server.Options{}).ClientURL(), Wait: time.Hour}, queue.ErrNoJetStream, "--jetstream")
+	// A message of the largest record does not pass.
+	small := jetStream(t)
+	small.MaxPayload = queue.MaxRecordBytes
+	wantRefusal(t, queue.ConnectConfig{URL: serve(t, small).ClientURL(), Wait: time.Hour}, queue.ErrLimits, "max_payload is 786432 bytes")
 	// JetStream is disabled for one of two accounts.
 	o := jetStream(t)
 	account := server.NewAccount("plain")
