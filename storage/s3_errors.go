@@ -70,7 +70,7 @@ func s3Error(err error, write bool) error {
 	var authority x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &authority):
-		return fmt.Errorf("%w: %w; set CAFile to the certificate of its authority", ErrCertificate, err)
+		return fmt.Errorf("%w: %w; set CAFile ($AWS_CA_BUNDLE) to the certificate of its authority", ErrCertificate, err)
 	case errors.As(err, &certificate):
 		return fmt.Errorf("%w: %w", ErrCertificate, err)
 	case strings.Contains(err.Error(), "remote error: tls: certificate required"), strings.Contains(err.Error(), "remote error: tls: bad certificate"):
@@ -103,9 +103,9 @@ func answerError(r minio.ErrorResponse, write bool) error {
 	}
 	switch status := r.StatusCode; {
 	case r.Code == minio.AuthorizationHeaderMalformed, r.Code == minio.InvalidRegion, r.Code == "PermanentRedirect":
-		return fmt.Errorf("%w; the bucket is in region %q, set Region", detail, r.Region)
+		return fmt.Errorf("%w; the bucket is in region %q, set Region ($AWS_REGION)", detail, r.Region)
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
-		return fmt.Errorf("%w: the server redirects; set Endpoint and Region to those of the bucket: %w", ErrUnavailable, detail)
+		return fmt.Errorf("%w: the server redirects; set Endpoint ($AWS_ENDPOINT_URL) and Region ($AWS_REGION) to those of the bucket: %w", ErrUnavailable, detail)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, r.Code == codelessBadRequest:
 		// Servers have codes of their own, and the answer to HEAD has none.
 		if write {

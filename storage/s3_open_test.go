@@ -111,7 +111,7 @@ func TestOpenS3TLS(t *testing.T) {
 	certFile, keyFile := ca.issue(t, "127.0.0.1", time.Now().Add(time.Hour))
 	server := s3test.Start(t, s3test.Options{CertFile: certFile, KeyFile: keyFile})
 	config := server.Config(server.Bucket(t))
-	wantOpenError(t, config, storage.ErrCertificate, "CAFile", "unknown authority")
+	wantOpenError(t, config, storage.ErrCertificate, "CAFile ($AWS_CA_BUNDLE)", "unknown authority")
 
 	config.CAFile = ca.file
 	s := openS3(t, config)
@@ -208,6 +208,21 @@ func TestS3CredentialsChain(t *testing.T) {
 
 	t.Setenv("AWS_ACCESS_KEY_ID", "WRONG")
 	openS3(t, explicit)
+}
+
+// A bucket of another region comes with its region and the setting of the command line.
+func TestOpenS3OtherRegion(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	for code, status := range map[string]int{"AuthorizationHeaderMalformed": http.StatusBadRequest, "PermanentRedirect": http.StatusMovedPermanently} {
+		p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+			w.Header().Set("x-amz-bucket-region", "eu-west-1")
+			answer(status, code)(w, r, forward)
+		})
+		wantOpenError(t, p.config, nil, `region "eu-west-1"`, "$AWS_REGION")
+	}
+	p.set(answer(http.StatusTemporaryRedirect, "TemporaryRedirect"))
+	wantOpenError(t, p.config, storage.ErrUnavailable, "$AWS_ENDPOINT_URL", "$AWS_REGION")
 }
 
 // A probe that cannot be deleted is an error that names it.
