@@ -97,11 +97,16 @@ func TestTelemetryAndKEDA(t *testing.T) {
 			}
 		}
 	}
-	var policy networkingv1.NetworkPolicy
-	object := find(t, changed(t, "pools", "networkPolicy.kedaNamespace=scalers"), "NetworkPolicy", "-coordinator")
-	must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &policy))
-	if from := policy.Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"]; from != "scalers" {
-		t.Errorf("the coordinators admit %q", from)
+	// Also if KEDA starts the workers of other releases only.
+	for name, set := range map[string]string{"pools": "", "minimal": ",coordinator.pools[0]=a100"} {
+		var policy networkingv1.NetworkPolicy
+		object := find(t, changed(t, name, "networkPolicy.kedaNamespace=scalers"+set), "NetworkPolicy", "-coordinator")
+		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &policy))
+		if len(policy.Spec.Ingress) == 0 {
+			t.Errorf("%s%s: the coordinators admit nobody", name, set)
+		} else if from := policy.Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"]; from != "scalers" {
+			t.Errorf("%s%s: the coordinators admit %q", name, set, from)
+		}
 	}
 }
 
