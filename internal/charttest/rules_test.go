@@ -295,7 +295,8 @@ func TestAttackDefaults(t *testing.T) {
 			t.Fatalf("egress of workers: %+v", policy.Spec)
 		}
 		store := policy.Spec.Egress[2]
-		if len(store.Ports) != 1 || store.Ports[0].Port.IntVal != port || len(store.To) != 2 || !slices.Contains(store.To[0].IPBlock.Except, "169.254.0.0/16") {
+		if len(store.Ports) != 1 || store.Ports[0].Port.IntVal != port || len(store.To) != 3 || !slices.Contains(store.To[0].IPBlock.Except, "169.254.0.0/16") ||
+			store.To[2].NamespaceSelector == nil { // a server in the cluster
 			t.Errorf("%s: the rule of the store is %+v", address, store)
 		}
 		for object, pod := range pods(t, all) {
