@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +104,35 @@ func TestPodsHaveNoRights(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// sizeOf reads a constant of ddiff, as in `NAME int64 = 10 << 30`.
+func sizeOf(t *testing.T, file, name string) int64 {
+	t.Helper()
+	data, err := os.ReadFile("../../" + file)
+	must(t, err)
+	found := regexp.MustCompile(name + ` int64 = (\d+) << (\d+)`).FindSubmatch(data)
+	if found == nil {
+		t.Fatalf("%s has no size %s", file, name)
+	}
+	number, err := strconv.ParseInt(string(found[1]), 10, 64)
+	must(t, err)
+	shift, err := strconv.Atoi(string(found[2]))
+	must(t, err)
+	return number << shift
+}
+
+// The volume of the cache holds what the program caches by default, else Kubernetes would evict its pod.
+func TestCachesFitIntoVolumes(t *testing.T) {
+	datasets, priors := sizeOf(t, "storage/cache.go", "DefaultCacheBytes"), sizeOf(t, "gpuworker/enginecache/priorfile.go", "cacheBytes")
+	for object, pod := range pods(t, mustRender(t, "minimal")) {
+		want := map[string]int64{"coordinator": datasets, "worker": datasets + priors}[component(pod)]
+		for _, v := range pod.Spec.Volumes {
+			if v.Name == "cache" && v.EmptyDir.SizeLimit.Value() < want+want/16 { // by which several processes may exceed it
+				t.Errorf("%s: the cache has up to %d MiB, its volume %v", object, (want+want/16)>>20, v.EmptyDir.SizeLimit)
+			}
 		}
 	}
 }
