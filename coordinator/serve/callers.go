@@ -40,14 +40,14 @@ func (s *Server) addCallers() {
 		if err != nil {
 			return nil, s.failed(ctx, login, err)
 		}
-		return &session{cookie(identityOf(ctx), in.Body.Token, int(sessionAge.Seconds())), s.me(t)}, nil
+		return &session{cookie(identityOf(ctx), "", in.Body.Token, int(sessionAge.Seconds())), s.me(t)}, nil
 	})
 	add(s, anyone, http.MethodGet, "/session", "Get how a browser signs in, and its owner and role if it has", func(ctx context.Context, _ *none) (api.Me, error) {
 		return s.me(identityOf(ctx).token), nil
 	})
 	logout := s.operation(anyone, http.MethodDelete, "/session", "Remove the cookie of a browser")
 	huma.Register(s.api, logout, func(ctx context.Context, _ *none) (*session, error) {
-		return &session{cookie(identityOf(ctx), "", -1), s.me(api.Token{})}, nil
+		return &session{cookie(identityOf(ctx), "", "", -1), s.me(api.Token{})}, nil
 	})
 
 	refused := func(op *huma.Operation) { op.Errors = append(op.Errors, http.StatusConflict) }
@@ -83,9 +83,11 @@ func (s *Server) me(t api.Token) api.Me {
 	return api.Me{Owner: t.Owner, Role: t.Role, Open: s.cfg.Secret != "", Login: s.cfg.Login != nil, Backend: s.cfg.Kind}
 }
 
-func cookie(i identity, secret string, age int) http.Cookie {
+// cookie is the cookie of a session. Browsers send it below a path; an empty one is that above the request, as the browser knows it: a proxy may
+// serve the page below a path of its own.
+func cookie(i identity, path, secret string, age int) http.Cookie {
 	return http.Cookie{
-		Name: i.cookie, Value: secret, Path: prefix, MaxAge: age, HttpOnly: true, Secure: i.secure, SameSite: http.SameSiteStrictMode,
+		Name: i.cookie, Value: secret, Path: path, MaxAge: age, HttpOnly: true, Secure: i.secure, SameSite: http.SameSiteStrictMode,
 	}
 }
 

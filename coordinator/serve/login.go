@@ -118,7 +118,7 @@ func (s *Server) addLogin() {
 		}
 		age := int(time.Until(ends).Seconds())
 		// The page is at the root; the address has no secret of the sign-in any more.
-		return &redirect{Status: http.StatusFound, Location: "/", Cookies: []http.Cookie{cookie(identityOf(ctx), secret, age), memory(ctx, "", -1)}}, nil
+		return &redirect{Status: http.StatusFound, Location: "/", Cookies: []http.Cookie{cookie(identityOf(ctx), prefix, secret, age), memory(ctx, "", -1)}}, nil
 	})
 }
 

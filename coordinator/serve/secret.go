@@ -47,7 +47,7 @@ func (s *Server) admitting(front http.Handler) http.Handler {
 			return
 		}
 		if _, err := s.cfg.Tokens.Token(r.Context(), secret); err == nil {
-			c := cookie(identityOf(r.Context()), secret, int(sessionAge.Seconds()))
+			c := cookie(identityOf(r.Context()), prefix, secret, int(sessionAge.Seconds()))
 			http.SetCookie(w, &c)
 		}
 		w.Header().Set("Cache-Control", "no-store")

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,7 +120,7 @@ func TestTokens(t *testing.T) {
 	}
 	login := send(t, http.MethodPost, url+"/api/v1/session", `{"token":"`+made.Secret+`"}`, "Content-Type: application/json")
 	cookie := login.header.Get("Set-Cookie")
-	for _, part := range []string{"HttpOnly", "SameSite=Strict", "Path=/api/v1"} {
+	for _, part := range []string{"HttpOnly", "SameSite=Strict"} {
 		if !strings.Contains(cookie, part) {
 			t.Errorf("the cookie %q lacks %s", cookie, part)
 		}
@@ -154,6 +158,49 @@ func TestTokens(t *testing.T) {
 	}
 	if err := events.lines.Err(); errors.Is(err, context.Canceled) {
 		t.Error("the stream of a revoked session goes on")
+	}
+}
+
+// TestSessionBehindPrefix: a browser signs in and out, also through a proxy that serves the page below a path, and sends its cookie to the API
+// only.
+func TestSessionBehindPrefix(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	server, err := url.Parse(f.serve(c, true))
+	must(t, err)
+	token := f.token(c, "ann", api.Viewer)
+	forward := &httputil.ReverseProxy{Transport: &http.Transport{DisableKeepAlives: true}, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(server) }}
+	for _, prefix := range []string{"", "/images/ddiff"} {
+		proxy := httptest.NewServer(http.StripPrefix(prefix, forward))
+		t.Cleanup(proxy.Close)
+		jar, err := cookiejar.New(nil)
+		must(t, err)
+		browser := proxy.Client()
+		browser.Jar = jar
+		call := func(method, path, body string, want int) {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), method, proxy.URL+prefix+"/api/v1/"+path, strings.NewReader(body))
+			must(t, err)
+			r.Header.Set("Content-Type", "application/json")
+			a, err := browser.Do(r)
+			must(t, err)
+			must(t, a.Body.Close())
+			if a.StatusCode != want {
+				t.Errorf("below %q: %s %s: %s, want %d", prefix, method, path, a.Status, want)
+			}
+		}
+		call(http.MethodPost, "session", `{"token":"`+token+`"}`, http.StatusOK)
+		call(http.MethodGet, "me", "", http.StatusOK)
+		for _, other := range []string{"/", prefix + "/app.js", "/another/"} {
+			at, err := url.Parse(proxy.URL + other)
+			must(t, err)
+			if sent := jar.Cookies(at); len(sent) > 0 {
+				t.Errorf("below %q: the browser sends %v to %s", prefix, sent, other)
+			}
+		}
+		call(http.MethodDelete, "session", "", http.StatusOK)
+		call(http.MethodGet, "me", "", http.StatusUnauthorized)
 	}
 }
 
