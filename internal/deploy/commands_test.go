@@ -42,9 +42,16 @@ func commandLines(t *testing.T) []commandLine {
 		return words[1:]
 	}
 	all := []commandLine{{"Dockerfile.worker", entry("Dockerfile.worker")}, {"Dockerfile.coordinator", entry("Dockerfile.coordinator")}}
-	for name, s := range project(t).Services {
+	services := project(t).Services
+	files := map[string]string{} // of the images that services build
+	for _, s := range services {
 		if s.Build != nil {
-			all = append(all, commandLine{"compose.yaml: " + name, append(entry(s.Build.Dockerfile), s.Command...)})
+			files[s.Image] = s.Build.Dockerfile
+		}
+	}
+	for name, s := range services {
+		if file := files[s.Image]; file != "" {
+			all = append(all, commandLine{"compose.yaml: " + name, append(entry(file), s.Command...)})
 		}
 	}
 	for _, unit := range units(t) {

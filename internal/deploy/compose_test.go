@@ -55,8 +55,22 @@ func TestComposeServices(t *testing.T) {
 			t.Errorf("there is no service %s", name)
 		}
 	}
+	builders := map[string]int{}
+	for _, s := range p.Services {
+		if s.Build != nil {
+			builders[s.Image]++
+		}
+	}
+	for image, n := range builders {
+		if n > 1 { // compose builds at once, and only one build can give an image its name
+			t.Errorf("%d services build the image %s", n, image)
+		}
+	}
 	for name, s := range p.Services {
-		if s.Build == nil && !pinned.MatchString(s.Image) {
+		if s.Build == nil && builders[s.Image] > 0 && s.PullPolicy != types.PullPolicyNever {
+			t.Errorf("%s pulls the image %s, which another service builds", name, s.Image)
+		}
+		if s.Build == nil && builders[s.Image] == 0 && !pinned.MatchString(s.Image) {
 			t.Errorf("%s: image %s is not pinned by version and digest", name, s.Image)
 		}
 		if s.Build != nil {
