@@ -80,6 +80,23 @@ func TestCoordinatorsElsewhere(t *testing.T) {
 	}
 }
 
+// The servers of the chart admit the workers of other releases if the values name their pools, and no pod of another namespace otherwise.
+func TestServersAdmitOtherReleases(t *testing.T) {
+	worker := pods(t, mustRender(t, "minimal"))[release+"-ddiff-worker-default"]
+	worker.Labels["app.kubernetes.io/instance"] = "another"
+	for set, want := range map[string]bool{"": false, "coordinator.pools[0]=a100": true} {
+		var policy networkingv1.NetworkPolicy
+		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, changed(t, "bare-metal", set), "NetworkPolicy", "-nats").Object, &policy))
+		admitted := slices.ContainsFunc(policy.Spec.Ingress[0].From, func(p networkingv1.NetworkPolicyPeer) bool {
+			return p.NamespaceSelector != nil && matches(t, p.NamespaceSelector, map[string]string{"kubernetes.io/metadata.name": "another"}) &&
+				matches(t, p.PodSelector, worker.Labels)
+		})
+		if admitted != want {
+			t.Errorf("%s: the servers admit a worker of another release and namespace: %t", set, admitted)
+		}
+	}
+}
+
 // With restricted connections, pods reach the collector; KEDA's namespace is a value.
 func TestTelemetryAndKEDA(t *testing.T) {
 	for endpoint, want := range map[string]int32{
