@@ -91,6 +91,7 @@ func TestWrongValues(t *testing.T) {
 		{"gke-spot", "networkPolicy.metricsFrom=null", "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics"},
 		{"minimal", "metrics.podMonitor.enabled=true", "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics"},
 		{"kind", "queue.auth=none", "queue.auth is none; the NATS servers of the chart know users with passwords"},
+		{"kind", "queue.tls.enabled=true", "queue.tls.enabled is true, but the NATS servers of the chart have no certificate; set nats.config.nats.tls"},
 		{"kind", "queue.replicas=3", "queue.replicas is 3, but the chart starts one NATS server"},
 		{"bare-metal", "queue.replicas=5", "queue.replicas is 5, more than the 3 NATS servers of the chart"},
 		{"bare-metal", "queue.roles.worker.existingSecret=other", "queue.roles.worker.existingSecret is other, but nats.container.env names ddiff-worker"},
