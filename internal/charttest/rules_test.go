@@ -315,7 +315,8 @@ func TestPortsOfNATS(t *testing.T) {
 func TestAttackDefaults(t *testing.T) {
 	for address, port := range map[string]int32{
 		"s3://results": 443, "s3://results?endpoint=https://s3.example.org": 443, "s3://results?endpoint=http://s3.example.org&region=x": 80,
-		"s3://results?endpoint=https://s3.example.org:7070": 7070,
+		"s3://results?endpoint=https://s3.example.org:7070": 7070, "s3://results?endpoint=https%3A%2F%2Fs3.example.org%3a7070": 7070,
+		"s3://results?endpoint=http%3A%2F%2Fs3.example.org": 80,
 	} {
 		values := example(t, "minimal")
 		values["store"].(map[string]any)["address"] = address
