@@ -134,6 +134,9 @@ func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Tok
 		return nil, api.Token{}, err
 	}
 	id, err := p.Verifier(&oidc.Config{ClientID: i.cfg.ClientID}).Verify(ctx, raw)
+	if err != nil && strings.Contains(err.Error(), ": fetching keys ") { // this error has no type
+		return nil, api.Token{}, api.NewError(api.ErrUnavailable, "read the keys of the OpenID Connect issuer: "+oneLine(err))
+	}
 	if err != nil {
 		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
 	}

@@ -335,6 +335,21 @@ func TestIssuerOutage(t *testing.T) {
 	}
 }
 
+// A token is not refused as a wrong one while the issuer does not answer with its keys.
+func TestOutageBeforeKeys(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	token := f.idToken([]string{"research"}, nil)
+	first := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if status, body := f.send(first, http.MethodGet, "session/login", ""); status != http.StatusFound { // reads the configuration alone
+		t.Fatalf("begin a sign-in: %d %s", status, body)
+	}
+	must(t, f.issuer.Shutdown())
+	if status, body := f.send(http.DefaultClient, http.MethodGet, "me", token); status != http.StatusServiceUnavailable {
+		t.Errorf("without the keys: %d %s", status, body)
+	}
+}
+
 // Issuers refuse scopes that they do not have, and many have no scope for groups.
 func TestScopes(t *testing.T) {
 	t.Parallel()
