@@ -119,9 +119,6 @@ func New(cfg Config) (*Server, error) {
 // ServeHTTP answers a request. It is for tests; Serve adds timeouts.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// TLS names the files of a certificate and its key in PEM. Empty: no encryption.
-type TLS struct{ Cert, Key string }
-
 // Serve answers the requests of a listener until ctx ends, and closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener, t TLS) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -130,6 +127,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t TLS) error {
 		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: s.cfg.AnswerLimit + 10*time.Second,
 		IdleTimeout: 30 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	if t.Cert != "" {
+		var err error
+		if server.TLSConfig, err = t.config(s.cfg.Logger); err != nil {
+			return errors.Join(err, l.Close())
+		}
 	}
 	watched := make(chan struct{})
 	go func() {
@@ -142,7 +145,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t TLS) error {
 		if t.Cert == "" {
 			return server.Serve(l)
 		}
-		return server.ServeTLS(l, t.Cert, t.Key)
+		return server.ServeTLS(l, "", "")
 	}()
 	if errors.Is(err, http.ErrServerClosed) {
 		return ctx.Err()

@@ -3,6 +3,7 @@ package repository
 import (
 	"bytes"
 	"cmp"
+	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"net/http/httptest"
@@ -211,7 +212,11 @@ func documentFiles(t *testing.T, dir string) {
 	write("notify.key", []byte(strings.Repeat("k", 32)), nil)
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
-	write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), nil)
+	for _, name := range []string{"ca.pem", "cert.pem"} {
+		write(name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), nil)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), err)
 
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 64, 64), g.Input("gain", onnx.Float)))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ddiff/api"
+	"ddiff/coordinator/serve"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 )
@@ -260,6 +261,16 @@ func TestNotifyKey(t *testing.T) {
 		if c.want == "" && (err != nil || (key == nil) != (c.flags.hosts == nil)) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %q, %v", c.flags, key, err)
 		}
+	}
+}
+
+// TestTLSFlags: a certificate that cannot be served is a wrong flag, not an API that never answers.
+func TestTLSFlags(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "key.pem")
+	a := apiFlags{address: ":8080", tls: serve.TLS{Cert: missing, Key: missing}, oidc: oidcFlags{owner: defaultOwner, groups: defaultGroups}}
+	if err := a.check(); cli.ExitCode(err) != 2 || !strings.Contains(err.Error(), "--tls-cert and --tls-key") || !strings.Contains(err.Error(), missing) {
+		t.Errorf("a missing file: %v", err)
 	}
 }
 

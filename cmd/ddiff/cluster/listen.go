@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator/serve"
 	"ddiff/internal/cli"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/regular"
 	"ddiff/telemetry"
 )
 
@@ -124,6 +125,11 @@ func (a *apiFlags) check() error {
 	}
 	if (a.tls.Cert == "") != (a.tls.Key == "") {
 		return cli.Usage(errors.New("--tls-cert and --tls-key belong together; give both or none"))
+	}
+	if a.tls.Cert != "" {
+		if _, err := regular.KeyPair(a.tls.Cert, a.tls.Key); err != nil {
+			return cli.Usage(fmt.Errorf("--tls-cert and --tls-key: %w", err))
+		}
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		a.requireTokens = true
