@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 REPO = Path(__file__).resolve().parents[2]
+ENVIRONMENT = dict(os.environ)  # the user's, which the fixture program changes
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,9 +30,14 @@ def prior_path() -> Path:
 
 
 @pytest.fixture(scope="session")
-def program() -> str:
-    """The built program, which finds the installed ONNX Runtime."""
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The built program with the installed ONNX Runtime and an empty cache: without OpenVINO, whose compilation of a network takes
+    most of the time of a small campaign."""
     path = REPO / "bin/ddiff"
     if not path.exists():
         pytest.skip(f"no {path}: run make build")
-    return str(path)
+    runtime = subprocess.run([path, "runtime", "where"], capture_output=True, text=True, check=True).stdout.strip()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DDIFF_ONNXRUNTIME", runtime)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield str(path)

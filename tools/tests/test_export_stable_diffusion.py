@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from conftest import ENVIRONMENT
 from PIL import Image
 
 from ddiff_export import __main__ as cli
@@ -67,7 +68,8 @@ def test_latent_methods_restore(tmp_path: Path, program: str) -> None:
     noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     Image.fromarray(noise).save(tmp_path / "pictures" / "noise.png")
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
-    done = subprocess.run([program, "run", "campaign.yaml"], cwd=tmp_path, capture_output=True, text=True)
+    # The user's environment: with OpenVINO, where it is installed.
+    done = subprocess.run([program, "run", "campaign.yaml"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.returncode == 0 and "done=4 failed=0" in done.stdout, done.stdout + done.stderr
     results = [json.loads(file.read_text()) for file in (tmp_path / "out/items").glob("*/result.json")]
     assert {each["item"]["solver"]["method"] for each in results} == {"psld", "resample", "latent_daps", "latent_ddiff"}
