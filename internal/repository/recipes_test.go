@@ -131,10 +131,11 @@ type methodResult struct {
 	}
 }
 
-// restoreOne runs a command for one image into dir, and returns its result.
+// restoreOne runs a command for one image into dir, on the CPU without OpenVINO, which would compile for longer than the command runs, and
+// returns its result.
 func restoreOne(t *testing.T, program, dir string, command []string) (got methodResult) {
 	t.Helper()
-	out := run(t, program, slices.Concat(command, []string{"--limit", "1", "--out", dir})...)
+	out := run(t, program, slices.Concat(command, []string{"--limit", "1", "--device", "cpu", "--out", dir})...)
 	results, err := filepath.Glob(filepath.Join(dir, "items", "*", "result.json"))
 	if err != nil || len(results) != 1 {
 		t.Fatalf("%d results, %v; want 1\n%s", len(results), err, out)
