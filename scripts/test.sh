@@ -26,7 +26,8 @@ compute='^ddiff/(coordinator/report|coordinator/report/chart|restore|restore/(ch
 heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/(enginecache|job)|restore|restore/(check|method|onnx|onnx/(modelfile|onnxruntime)|operator|prior|prior/.*|solver))$'
 
 # These write and read many rows, which shows how memory grows, and takes ten times as long with the race detector.
-bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows|MemoryOfRows)$'
+# Other tests of the same packages run the same code with few rows and the detector.
+bulk='^Test(ManyItems|RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows|MemoryOfRows)$'
 
 # The race detector watches no codecs and no drawing in libraries, which have no goroutines, and which it slows down ten times: reports of campaigns
 # would take most of its time.
@@ -94,7 +95,7 @@ packages_lane() { # lint, the packages and exported priors
 	stage lint make lint
 	stage "Go, with the race detector" gotests race "${race[@]}" -skip "$bulk" "${racing[@]}"
 	stage "streams, with the race detector" gotests streams "${race[@]}" -run 'Streams' ./restore/solver ./restore/prior
-	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./dataset
+	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./coordinator/serve/cluster ./dataset
 	# One package at a time: each uses all cores.
 	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
 	stage "exported priors" scripts/priors-test.sh
