@@ -80,7 +80,7 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		leases = append(leases, l)
 	}
 	err = batch.Error()
-	switch denied := q.denied(before); {
+	switch denied := q.denied(before, q.durable()); {
 	case ctx.Err() != nil:
 		return leases, ctx.Err()
 	case q.nc.IsClosed():

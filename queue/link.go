@@ -105,7 +105,7 @@ func (l *link) attempt(ctx context.Context, stream string, act func(ctx context.
 	case !transient(err):
 		return backoff.Permanent(serverError(err))
 	}
-	if denied := l.denied(before); denied != nil {
+	if denied := l.denied(before, ""); denied != nil {
 		return backoff.Permanent(denied)
 	}
 	if unanswered(err) && stream != "" && l.missing(ctx, stream) {
@@ -115,10 +115,12 @@ func (l *link) attempt(ctx context.Context, stream string, act func(ctx context.
 }
 
 // denied returns ErrAccess when the server has reported a missing permission since the connection's last error was
-// before. The server reports it asynchronously and does not answer the request.
-func (l *link) denied(before error) error {
+// before, for a subject that contains a text: other calls use the connection too. The server reports it asynchronously and does not
+// answer the request.
+func (l *link) denied(before error, subject string) error {
 	now := l.nc.LastError()
-	if now == before || !errors.Is(now, nats.ErrPermissionViolation) { //nolint:errorlint // the same value is the old error
+	if now == before || !errors.Is(now, nats.ErrPermissionViolation) || //nolint:errorlint // the same value is the old error
+		!strings.Contains(now.Error(), subject) {
 		return nil
 	}
 	return notPermitted(now)

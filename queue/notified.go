@@ -23,7 +23,7 @@ func Notified(nc *Conn, subject string) (events <-chan struct{}, stop func(), er
 	if err != nil {
 		return nil, nil, fmt.Errorf("subscribe to %s: %w", subject, serverError(err))
 	}
-	if err := (&link{nc: nc}).denied(last); err != nil {
+	if err := (&link{nc: nc}).denied(last, subject); err != nil {
 		return nil, nil, fmt.Errorf("subscribe to %s: %w", subject, err)
 	}
 	return out, func() { _ = sub.Unsubscribe() }, nil // it fails only on a closed connection

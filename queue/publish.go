@@ -79,11 +79,12 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 			}
 		}
 		todo = again
+		denied := q.denied(before, workSubject)
 		switch {
 		case len(todo) == 0:
 			return nil
-		case q.denied(before) != nil:
-			return backoff.Permanent(q.denied(before))
+		case denied != nil:
+			return backoff.Permanent(denied)
 		case unanswered(errs[todo[0]]) && q.missing(ctx, workStream):
 			return backoff.Permanent(ErrNotReady)
 		}

@@ -189,7 +189,6 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	if err != nil {
 		return true, err
 	}
-	before := f.nc.LastError()
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(followAhead), jetstream.PullExpiry(10*followHeartbeat),
 		jetstream.PullHeartbeat(followHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
@@ -199,16 +198,17 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	defer context.AfterFunc(ctx, messages.Stop)()
 	// The server does not resend messages that were lost with the connection.
 	defer f.onStatus(messages.Stop, nats.CONNECTED)()
+	name := consumer.CachedInfo().Name
 	for expect := uint64(1); ; expect++ {
 		msg, err := messages.Next()
 		if err != nil {
-			return true, cmp.Or(f.denied(before), err)
+			return true, cmp.Or(f.denied(nil, name), err)
 		}
 		meta, err := msg.Metadata()
 		if err != nil {
 			return true, err
 		}
-		if meta.Stream != f.stream || meta.Consumer != consumer.CachedInfo().Name {
+		if meta.Stream != f.stream || meta.Consumer != name {
 			return true, errForeign
 		}
 		if meta.Sequence.Consumer != expect {
@@ -217,7 +217,7 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 		if !message(msg, meta) {
 			return false, nil
 		}
-		f.after, before = meta.Sequence.Stream, f.nc.LastError()
+		f.after = meta.Sequence.Stream
 	}
 }
 
@@ -235,7 +235,7 @@ func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 		f.asked, f.told = time.Now(), consumer.CachedInfo().TimeStamp
 		return consumer, nil
 	}
-	if denied := f.denied(before); denied != nil {
+	if denied := f.denied(before, ""); denied != nil {
 		return nil, denied
 	}
 	return nil, err

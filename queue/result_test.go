@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"ddiff/queue"
 )
@@ -165,19 +167,25 @@ func TestReadingWithoutInterruption(t *testing.T) {
 	}
 }
 
-// TestReadingWithoutPermission: a reader that may create a consumer, and not ask for its messages, ends with the missing permission.
-func TestReadingWithoutPermission(t *testing.T) {
-	t.Parallel()
-	const subject = "$JS.API.CONSUMER.MSG.NEXT.DDIFF_RESULT"
+// connectDenied connects as a user that may publish on all subjects but one, to a server with the streams.
+func connectDenied(t *testing.T, subject string) *nats.Conn {
+	t.Helper()
 	o := jetStream(t)
 	o.Users = []*server.User{{Username: "user", Password: "right", Permissions: &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{subject + ".*"}},
+		Publish: &server.SubjectPermission{Allow: []string{">"}, Deny: []string{subject}},
 	}}}
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: strings.Replace(serve(t, o).ClientURL(), "://", "://user:right@", 1)})
 	must(t, err)
 	t.Cleanup(nc.Close)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	q := openOn(t, nc, queue.Config{})
+	return nc
+}
+
+// TestReadingWithoutPermission: a reader that may create a consumer, and not ask for its messages, ends with the missing permission.
+func TestReadingWithoutPermission(t *testing.T) {
+	t.Parallel()
+	const subject = "$JS.API.CONSUMER.MSG.NEXT.DDIFF_RESULT"
+	q := openOn(t, connectDenied(t, subject+".*"), queue.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var refusal error
@@ -188,6 +196,41 @@ func TestReadingWithoutPermission(t *testing.T) {
 	if !strings.Contains(refusal.Error(), subject) {
 		t.Errorf("%v does not name the subject", refusal)
 	}
+}
+
+// TestReadingBesideRefusedCall: a reader that loses its consumer goes on, also if the server has refused another call of the connection.
+func TestReadingBesideRefusedCall(t *testing.T) {
+	t.Parallel()
+	nc := connectDenied(t, "another")
+	q := openOn(t, nc, queue.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	read := make(chan error, 1)
+	go func() {
+		for _, err := range q.Results(ctx, 0) {
+			read <- err
+			return
+		}
+	}()
+	js, err := jetstream.New(nc)
+	must(t, err)
+	stream, err := js.Stream(ctx, "DDIFF_RESULT")
+	must(t, err)
+	var reader string
+	waitFor(t, "the reader", func() bool {
+		for c := range stream.ListConsumers(ctx).Info() {
+			if c.NumWaiting > 0 {
+				reader = c.Name
+			}
+		}
+		return reader != ""
+	})
+	must(t, nc.Publish("another", nil))
+	must(t, nc.Flush())
+	mustBe(t, nc.LastError(), nats.ErrPermissionViolation)
+	must(t, stream.DeleteConsumer(ctx, reader))
+	must(t, q.PublishResult(ctx, "1", 0, nil))
+	must(t, <-read)
 }
 
 // TestReadingWithoutServerSlowsDown: the pauses of a reader without progress grow.
