@@ -46,7 +46,8 @@ const (
 	codeAborted      = "OperationAborted"
 )
 
-// codelessBadRequest is the code that minio-go gives an answer without one: that of Amazon to a HEAD request with expired keys.
+// codelessBadRequest is the code, and without a body the message, that minio-go gives an answer without them: that of Amazon to a HEAD request with
+// expired keys. The pages of other servers and proxies have bodies.
 const codelessBadRequest = "400 Bad Request"
 
 // failed wraps an error of the server with the action and the key; nil stays nil. If ctx has ended, it wraps ctx.Err()
@@ -106,7 +107,7 @@ func answerError(r minio.ErrorResponse, write bool) error {
 		return fmt.Errorf("%w; the bucket is in region %q, set Region ($AWS_REGION)", detail, r.Region)
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
 		return fmt.Errorf("%w: the server redirects; set Endpoint ($AWS_ENDPOINT_URL) and Region ($AWS_REGION) to those of the bucket: %w", ErrUnavailable, detail)
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, r.Code == codelessBadRequest:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, r.Code == codelessBadRequest && r.Message == codelessBadRequest:
 		// Servers have codes of their own, and the answer to HEAD has none.
 		if write {
 			return fmt.Errorf("%w: %w", ErrReadOnly, detail)

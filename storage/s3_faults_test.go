@@ -280,6 +280,13 @@ func TestS3AnswerErrors(t *testing.T) {
 		_, err := s.Stat(t.Context(), "k")
 		wantError(t, fmt.Sprintf("Stat after %d", status), err, want)
 	}
+	p.set(bare(http.StatusBadRequest)) // as to a request without TLS
+	if _, err := s.Get(t.Context(), "k"); errors.Is(err, storage.ErrAccess) || !strings.Contains(err.Error(), "proxy") {
+		t.Errorf("Get after a page: %v", err)
+	}
+	if err := s.Put(t.Context(), "k", nil); errors.Is(err, storage.ErrReadOnly) || !strings.Contains(err.Error(), "proxy") {
+		t.Errorf("Put after a page: %v", err)
+	}
 }
 
 // TestS3Retention: a bucket whose objects have a default retention accepts only objects with the digest Content-MD5.
