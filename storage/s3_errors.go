@@ -70,6 +70,8 @@ func s3Error(err error, write bool) error {
 	var certificate *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
 	switch {
+	case errors.Is(err, ErrUnavailable): // of the keys
+		return err
 	case errors.As(err, &authority):
 		return fmt.Errorf("%w: %w; set CAFile ($AWS_CA_BUNDLE) to the certificate of its authority", ErrCertificate, err)
 	case errors.As(err, &certificate):

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,13 +180,31 @@ func TestS3CredentialsChain(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", none)
 	wantOpenError(t, chain, storage.ErrAccess, "no credentials", "AWS_ACCESS_KEY_ID")
 
+	chain.Retry = storage.RetryConfig{Attempts: 1}
+	var away atomic.Bool
+	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprintf(w, `{"AccessKeyId":%q,"SecretAccessKey":%q,"Expiration":%q}`, server.AccessKey, server.SecretKey, time.Now().UTC().Format(time.RFC3339))
+	}))
+	t.Cleanup(role.Close)
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", role.URL)
+	ofRole := openS3(t, chain)
+	away.Store(true)
+	err := ofRole.Put(t.Context(), "k", nil)
+	wantError(t, "Put without the server of the keys", err, storage.ErrUnavailable)
+	if text := err.Error(); strings.Count(text, "unavailable") != 1 || !strings.Contains(text, "read the keys again") {
+		t.Errorf("Put without the server of the keys: %s", text)
+	}
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "")
+
 	shared := filepath.Join(t.TempDir(), "credentials")
 	must(t, os.WriteFile(shared, fmt.Appendf(nil, "[worker]\naws_access_key_id = %s\naws_secret_access_key = %s\n",
 		server.AccessKey, server.SecretKey), 0o600))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", shared)
 	wantOpenError(t, chain, storage.ErrAccess, "no credentials")
 	t.Setenv("AWS_PROFILE", "worker")
-	chain.Retry = storage.RetryConfig{Attempts: 1}
 	store := openS3(t, chain)
 	must(t, store.Put(t.Context(), "k", nil))
 	must(t, os.Rename(shared, shared+".old"))
