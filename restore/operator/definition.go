@@ -127,7 +127,8 @@ type Expression struct {
 	file *fileExpression // replaces Forward
 }
 
-// Coordinates are those of measurements by an isometry U: no distance changes, and so neither does the result of a step.
+// Coordinates are those of a measurement y and of all A(x) by a map U that changes no distance between them, and so not the result of a step either. U may depend
+// on y: it need not keep the distance of two measurements.
 type Coordinates struct {
 	// Dims is the shape of U·y for one item.
 	Dims []int

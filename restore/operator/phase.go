@@ -3,6 +3,7 @@ package operator
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator/axis"
@@ -116,42 +117,41 @@ func (o *phase) moduli(g *onnx.Graph, x onnx.Value) (same, cross onnx.Value) {
 // entry of a last row.
 func (o *phase) short(channels int) *Coordinates {
 	rows, cols := o.rows.m/2+1, o.cols.m/2+1
-	size := (2*rows + 1) * cols
 	return &Coordinates{
 		Dims: []int{channels, 2*rows + 1, cols},
 		Of: func(y []float32) []float32 {
-			out := make([]float32, channels*size)
-			for c := range channels {
-				y, out, squares := y[c*o.rows.m*o.cols.m:], out[c*size:], 0.0
-				o.entries(func(at, first, second int) {
-					switch {
-					case first >= 0 && second >= 0:
-						u, v := float64(y[first]), float64(y[second])
-						out[at] = float32((u + v) / math.Sqrt2)
-						squares += (u - v) * (u - v) / 2
-					case max(first, second) >= 0:
-						out[at] = y[max(first, second)]
-					}
-				})
-				out[2*rows*cols] = float32(math.Sqrt(squares))
+			var out []float32
+			for channel := range slices.Chunk(y, o.rows.m*o.cols.m) {
+				out = append(out, o.shorten(channel)...)
 			}
 			return out
 		},
 		Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-			weights := make([]float32, 2*rows*cols) // square roots of the numbers of entries of y
-			o.entries(func(at, first, second int) {
-				for _, place := range []int{first, second} {
-					if place >= 0 {
-						weights[at] = float32(math.Sqrt(float64(1 + weights[at])))
-					}
-				}
-			})
+			weights := o.shorten(slices.Repeat([]float32{1}, o.rows.m*o.cols.m)) // those of one or two equal entries of y
 			same, cross := o.moduli(g, x)
 			return g.Concat(axis.Rows,
-				g.Mul(same, g.Const(weights[:rows*cols], rows, cols)), g.Mul(cross, g.Const(weights[rows*cols:], rows, cols)),
+				g.Mul(same, g.Const(weights[:rows*cols], rows, cols)), g.Mul(cross, g.Const(weights[rows*cols:2*rows*cols], rows, cols)),
 				g.Expand(g.Scalar(0), x.Dims[0], channels, 1, cols))
 		},
 	}
+}
+
+// shorten returns a channel of y in the coordinates of short.
+func (o *phase) shorten(y []float32) []float32 {
+	rows, cols := o.rows.m/2+1, o.cols.m/2+1
+	out, squares := make([]float32, (2*rows+1)*cols), 0.0
+	o.entries(func(at, first, second int) {
+		switch {
+		case first >= 0 && second >= 0:
+			u, v := float64(y[first]), float64(y[second])
+			out[at] = float32((u + v) / math.Sqrt2)
+			squares += (u - v) * (u - v) / 2
+		case max(first, second) >= 0:
+			out[at] = y[max(first, second)]
+		}
+	})
+	out[2*rows*cols] = float32(math.Sqrt(squares))
+	return out
 }
 
 // entries calls visit for all entries of a channel in the coordinates of short, but for the last row, with the two entries of a channel of y that have its modulus, −1 for
