@@ -46,8 +46,8 @@ type Stage struct {
 	Outputs []Value
 }
 
-// Stages serialises a divided graph: a stage before each evaluation, in order, and the rest. Stages with a value in common
-// compute it again. results are the outputs of the evaluations.
+// Stages serialises a graph: of a divided one a stage before each evaluation, in order, and the rest. Stages with a value in common
+// compute it again. results are the outputs of the evaluations. A stage has no nodes and inputs that its outputs do not need, which runtimes would compute.
 func (g *Graph) Stages(name string) (stages []Stage, results []Value, err error) {
 	for _, e := range g.evaluations {
 		results = append(results, e.y)

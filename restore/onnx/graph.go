@@ -183,9 +183,9 @@ func Names(values []Value) []string {
 	return out
 }
 
-// proto returns the graph in its file form, without operator sets and without what the outputs do not need, as half of a gradient: runtimes would compute it.
+// proto returns the graph in its file form, without operator sets.
 func (g *Graph) proto(name string) *onnxpb.GraphProto {
-	p := modelfile.Reduce(&onnxpb.GraphProto{Name: name, Node: g.raw, Initializer: g.inits}, Names(g.outputs), nil)
+	p := &onnxpb.GraphProto{Name: name, Node: g.raw, Initializer: g.inits}
 	for _, v := range g.inputs {
 		p.Input = append(p.Input, valueInfo(v))
 	}

@@ -57,12 +57,7 @@ func (b builder) step(n int) (m stepModel, err error) {
 		g.Output(name, m.outputs[i])
 		m.outputs[i].Name = name
 	}
-	if b.divided {
-		m.stages, m.results, err = g.Stages("ddiff")
-		return m, err
-	}
-	model, err := g.Marshal("ddiff")
-	m.stages = []onnx.Stage{{Model: model, Inputs: m.inputs, Outputs: m.outputs}}
+	m.stages, m.results, err = g.Stages("ddiff")
 	return m, err
 }
 
