@@ -16,7 +16,7 @@ import (
 // A write is one PUT request, so an object appears whole or not at all. Create is a PUT with "If-None-Match: *". Both
 // send a SHA-256, which the server verifies as part of the signature and stores as metadata. Get verifies it.
 //
-// At most 16 requests are in flight; a listing holds no slot between its pages. A call is retried while it fails with
+// At most 64 requests are in flight; a listing holds no slot between its pages. A call is retried while it fails with
 // ErrUnavailable, see S3Config.Retry. All attempts of a Create count as one call: if the server wrote the object and the
 // answer was lost, the next attempt succeeds instead of returning ErrExists. An attempt at a Put whose answer was lost
 // may take effect after a later Put of another caller.
@@ -41,7 +41,7 @@ var _ Store = (*S3)(nil)
 const (
 	listPageSize = 1000
 	// maxRequests limits the concurrent requests; further requests wait.
-	maxRequests = 16
+	maxRequests = 64
 )
 
 // OpenS3 connects to a store. It checks that the bucket exists, that the credentials permit access, and, unless

@@ -69,7 +69,7 @@ func newTransport(caFile string) (*http.Transport, error) {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
-		MaxIdleConnsPerHost:   128, // of two batches, 16 items each, which write four files together
+		MaxIdleConnsPerHost:   maxRequests,
 		IdleConnTimeout:       time.Minute,
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true, // gzip objects are returned as stored
