@@ -84,10 +84,10 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	return res, err
 }
 
-// putAll puts files of the item together: each takes a round trip to the store.
+// putAll puts files of the item together: each takes a round trip to the store. If one fails, the others are not given up: the server might execute their requests late.
 func (t *task) putAll(ctx context.Context, files []job.Artifact) (existing *item.Result, err error) {
 	found := make([]*item.Result, len(files))
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	for i, f := range files {
 		group.Go(func() (err error) {
 			found[i], err = t.put(ctx, f)
