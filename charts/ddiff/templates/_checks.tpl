@@ -34,7 +34,7 @@
 {{- fail (printf "queue.roles.%s.existingSecret is %s, but nats.container.env names %s; set both" $role $given $env.valueFrom.secretKeyRef.name) }}
 {{- end }}
 {{- end }}
-{{- if and $v.queue.tls.enabled (not $v.queue.addresses) (not (dig "nats" "tls" "enabled" false $v.nats.config)) }}
+{{- if and $v.queue.tls.enabled (not $v.queue.addresses) (not (dig "nats" "tls" "enabled" false $v.nats.config)) (not (dig "merge" "tls" "" $v.nats.config)) }}
 {{- fail "queue.tls.enabled is true, but the NATS servers of the chart have no certificate; set nats.config.nats.tls" }}
 {{- end }}
 {{- if and (not $v.nats.config.cluster.enabled) (gt (int $v.queue.replicas) 1) }}
