@@ -325,7 +325,11 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, p 
 				fmt.Fprintf(stderr, "page: %s\n", localpage.Address(scheme, l, server.Secret))
 			}
 		}
-		return s.Serve(ctx, l, o.api.tls)
+		err := s.Serve(ctx, l, o.api.tls)
+		if ctx.Err() == nil {
+			cfg.Logger.Error("the HTTP API has ended", "reason", err)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
