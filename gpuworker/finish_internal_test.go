@@ -82,7 +82,7 @@ func (f faulty) Get(ctx context.Context, key string) ([]byte, error) {
 // own.
 func TestFirstResultIsKept(t *testing.T) {
 	t.Parallel()
-	write := func(name string, dir store, brighter float32, late int) (*item.Result, *task) {
+	write := func(name string, dir store, brighter float32, late int32) (*item.Result, *task) {
 		t.Helper()
 		w, _ := workerOf(t, func(c *Config) { c.Name = name })
 		tk := solved(t, brighter)
@@ -90,9 +90,9 @@ func TestFirstResultIsKept(t *testing.T) {
 		tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
 		e := engineRestorer{w.core}
 		// The other worker created its result after so many looks of this one.
-		looks := 0
+		var looks atomic.Int32 // the files are written together
 		tk.assigned.Store = faulty{Dir: dir.(*storage.Dir), get: func(string) error {
-			if looks++; looks <= late {
+			if looks.Add(1) <= late {
 				return storage.ErrNotFound
 			}
 			return nil
@@ -103,7 +103,7 @@ func TestFirstResultIsKept(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		brighter float32
-		late     int
+		late     int32
 		equal    bool // of the file and the first result
 	}{
 		"found": {0.5, 0, true}, "before the first file": {0.5, 1, true}, "before the last file": {0.5, 5, true},
