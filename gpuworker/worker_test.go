@@ -219,7 +219,7 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 			t.Parallel()
 			q, s := newQueue(t, queue.Config{}), newStore(t)
 			publish(t, q, good, bad)
-			if c.drain {
+			for attempt := 1; c.drain; attempt++ {
 				cfg, p := config(t, q, s), newPace()
 				cfg.Steps = p.steps
 				w := start(t, cfg)
@@ -227,9 +227,15 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 				w.drain()
 				close(p.next)
 				w.wait(t)
-				if n := checkpoints(t, s); n != 2 {
+				n := checkpoints(t, s)
+				if n == 2 {
+					break
+				}
+				if attempt == 5 {
 					t.Fatalf("%d checkpoints, want 2", n)
 				}
+				q, s = newQueue(t, queue.Config{}), newStore(t) // on a busy machine the worker leased one item alone
+				publish(t, q, good, bad)
 			}
 			w := start(t, config(t, q, s))
 			got := results(t, q, 2)
