@@ -67,14 +67,15 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range files {
+	restored := job.Artifact{Name: item.FileRestored, Data: picture}
+	for _, f := range append(files, restored) {
 		t.written = max(t.written, len(f.Data))
 	}
-	t.written = max(t.written, len(picture))
-	if existing, err := t.putAll(ctx, files); err != nil || existing != nil {
-		return existing, err
+	existing, err := t.putAll(ctx, files)
+	if err == nil && existing == nil {
+		existing, err = t.put(ctx, restored)
 	}
-	if existing, err := t.put(ctx, job.Artifact{Name: item.FileRestored, Data: picture}); err != nil || existing != nil {
+	if err != nil || existing != nil {
 		return existing, err
 	}
 	err = t.createResult(ctx, res)

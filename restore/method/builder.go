@@ -129,10 +129,14 @@ func (b *Builder) Residual(x onnx.Value) onnx.Value {
 	return r
 }
 
+// apply returns A(x) in the coordinates of the step's measurement.
+func (b *Builder) apply(x onnx.Value) operator.Applied {
+	return built(b.run.Operator.ApplyShort(b.Graph, x, b.in.mask))
+}
+
 // residual returns A(x) and the residual.
 func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value) {
-	op := b.run.Operator
-	a = built(op.ApplyShort(b.Graph, x, b.in.mask))
+	a = b.apply(x)
 	b.applied(x, a.Y)
 	return a, b.weigh(b.Minus(b.in.measurement, a.Y))
 }

@@ -118,7 +118,7 @@ func (b *Builder) descend(w, z, target onnx.Value, rho float64) onnx.Value {
 
 // observed returns A(x), and its values with zeros for unobserved entries.
 func (b *Builder) observed(x onnx.Value) (operator.Applied, onnx.Value) {
-	a := built(b.run.Operator.ApplyShort(b.Graph, x, b.in.mask))
+	a := b.apply(x)
 	b.applied(x, a.Y)
 	return a, b.weighted(a.Y)
 }

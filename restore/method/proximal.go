@@ -79,7 +79,7 @@ func (s SVD) explain(r, rho onnx.Value) onnx.Value {
 	r = b.Div(b.Mul(r, root), top)
 	d := s.V(b.Mul(s.Ut(r), factor))
 	for range weightedRounds {
-		a := built(b.run.Operator.ApplyShort(b.Graph, d, b.in.mask))
+		a := b.apply(d)
 		b.applied(d, a.Y)
 		d = s.V(b.Mul(s.Ut(b.Add(r, b.Mul(rest, a.Y))), factor))
 	}
@@ -149,8 +149,7 @@ func (j jacobian) along(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	b.spend(Cost{Operator: 1})
 	if op.Linear {
-		a := built(op.ApplyShort(b.Graph, p, b.in.mask))
-		return b.weigh(a.Y)
+		return b.weigh(b.apply(p).Y)
 	}
 	out, err := b.Graph.Gradient(j.pulled, j.r, p)
 	if errors.Is(err, onnx.ErrNoGradient) { // in the gradient of an operator file, as of MaxPool
@@ -164,7 +163,7 @@ func (j jacobian) difference(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	length := b.Max(b.Norm(p), b.Scalar(tiny))
 	step := b.Scalar(float32(probe * math.Sqrt(float64(op.Image.Size()))))
-	moved := built(op.ApplyShort(b.Graph, b.Add(j.v, b.perImage(p, b.Div(step, length))), b.in.mask))
+	moved := b.apply(b.Add(j.v, b.perImage(p, b.Div(step, length))))
 	change := b.weigh(b.Minus(moved.Y, j.at.Y))
 	return b.perImage(change, b.Div(length, step))
 }

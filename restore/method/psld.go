@@ -151,7 +151,7 @@ func adjointBack(b *Builder, a operator.Applied) linearBack {
 			return built(a.Gradient(v))
 		},
 		transposed: func(v onnx.Value) onnx.Value {
-			applied := built(b.run.Operator.ApplyShort(b.Graph, v, b.in.mask))
+			applied := b.apply(v)
 			b.applied(v, applied.Y)
 			return applied.Y
 		},
