@@ -12,7 +12,6 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
-	"ddiff/restore/passport"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -106,8 +105,14 @@ func (t *task) put(ctx context.Context, f job.Artifact) (existing *item.Result, 
 	key := item.Key(t.Item.ID, f.Name)
 	err = t.assigned.Store.Create(ctx, key, f.Data)
 	if errors.Is(err, storage.ErrExists) {
+		before, unread := t.assigned.Store.Get(ctx, key)
 		if existing, err = t.findResult(ctx); err != nil || existing != nil {
 			return existing, err
+		}
+		if unread == nil {
+			t.replacing.Lock()
+			t.replaced = append(t.replaced, job.Artifact{Name: f.Name, Data: before})
+			t.replacing.Unlock()
 		}
 		err = t.assigned.Store.Put(ctx, key, f.Data)
 	}
@@ -129,23 +134,20 @@ func (t *task) createResult(ctx context.Context, res *item.Result) error {
 	return nil
 }
 
-// restoreExistingResult returns the result that another worker created while this worker wrote its artifacts. This
-// worker may have replaced the other's restored.png. If the pixels are equal, only the passports differ, and
-// restoreExistingResult writes the other's file again.
+// restoreExistingResult returns the result that another worker created while this worker wrote its files, and writes back those of the other that
+// this worker has replaced.
 func (t *task) restoreExistingResult(ctx context.Context) (*item.Result, error) {
 	res, err := t.readExisting(ctx)
 	if err != nil {
 		return nil, err
 	}
-	picture, err := passport.Encode(t.Restored(), t.Picture(), *res)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", item.FileRestored, err)
-	}
-	if regular.SHA256(picture) != res.Artifacts[item.FileRestored] {
-		return res, nil
-	}
-	if err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, item.FileRestored), picture); err != nil {
-		return nil, fmt.Errorf("write %s: %w", item.FileRestored, err)
+	for _, f := range t.replaced {
+		if regular.SHA256(f.Data) != res.Artifacts[f.Name] {
+			continue
+		}
+		if err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, f.Name), f.Data); err != nil {
+			return nil, fmt.Errorf("write %s: %w", f.Name, err)
+		}
 	}
 	return res, nil
 }
