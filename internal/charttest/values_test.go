@@ -127,3 +127,27 @@ func TestDefaultValues(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A value that is set to null, as people delete one of the chart's defaults, is either not needed or refused by its name.
+func TestDeletedValues(t *testing.T) {
+	t.Parallel()
+	var visit func(prefix string, values map[string]any)
+	visit = func(prefix string, values map[string]any) {
+		for name, value := range values {
+			path := prefix + name
+			inner, ok := value.(map[string]any)
+			if !ok {
+				continue
+			}
+			visit(path+".", inner)
+			for _, file := range examples(t) {
+				deleted := example(t, file)
+				must(t, strvals.ParseInto(path+"=null", deleted))
+				if _, err := render(loadChart(t), deleted); err != nil && (strings.Contains(err.Error(), "error calling") || strings.Contains(err.Error(), "nil pointer")) {
+					t.Errorf("%s: %s: %v", file, path, err)
+				}
+			}
+		}
+	}
+	visit("", loadChart(t).Values)
+}

@@ -29,18 +29,22 @@
 {{- if $v.nats.enabled }}
 {{- range $role := list "coordinator" "worker" "command" }}
 {{- $env := get $v.nats.container.env (printf "DDIFF_%s_PASSWORD" (upper $role)) }}
+{{- $known := "" }}
+{{- if kindIs "map" $env }}
+{{- $known = dig "valueFrom" "secretKeyRef" "name" "" $env }}
+{{- end }}
 {{- $given := (get $v.queue.roles $role).existingSecret }}
-{{- if and $given (ne $env.valueFrom.secretKeyRef.name $given) }}
-{{- fail (printf "queue.roles.%s.existingSecret is %s, but nats.container.env names %s; set both" $role $given $env.valueFrom.secretKeyRef.name) }}
+{{- if and $given (ne $known $given) }}
+{{- fail (printf "queue.roles.%s.existingSecret is %s, but nats.container.env names %s; set both" $role $given ($known | default "no secret")) }}
 {{- end }}
 {{- end }}
 {{- if and $v.queue.tls.enabled (not $v.queue.addresses) (not (dig "nats" "tls" "enabled" false $v.nats.config)) (not (dig "merge" "tls" "" $v.nats.config)) }}
 {{- fail "queue.tls.enabled is true, but the NATS servers of the chart have no certificate; set nats.config.nats.tls" }}
 {{- end }}
-{{- if and (not $v.nats.config.cluster.enabled) (gt (int $v.queue.replicas) 1) }}
+{{- if and (not (dig "cluster" "enabled" false $v.nats.config)) (gt (int $v.queue.replicas) 1) }}
 {{- fail (printf "queue.replicas is %d, but the chart starts one NATS server; set nats.config.cluster.enabled=true" (int $v.queue.replicas)) }}
 {{- end }}
-{{- if and $v.nats.config.cluster.enabled (gt (int $v.queue.replicas) (int $v.nats.config.cluster.replicas)) }}
+{{- if and (dig "cluster" "enabled" false $v.nats.config) (gt (int $v.queue.replicas) (int $v.nats.config.cluster.replicas)) }}
 {{- fail (printf "queue.replicas is %d, more than the %d NATS servers of the chart" (int $v.queue.replicas) (int $v.nats.config.cluster.replicas)) }}
 {{- end }}
 {{- end }}
@@ -80,7 +84,7 @@
 {{- if gt (int $s.min) (int $s.max) }}
 {{- fail (printf "%s scaling.min is %d, more than scaling.max=%d" $of (int $s.min) (int $s.max)) }}
 {{- end }}
-{{- if and (eq $s.trigger "prometheus") (not $s.prometheus.serverAddress) }}
+{{- if and (eq $s.trigger "prometheus") (not ($s.prometheus).serverAddress) }}
 {{- fail (printf "%s scaling.prometheus.serverAddress is missing; scaling.trigger=prometheus needs it" $of) }}
 {{- end }}
 {{- if and (eq $s.trigger "metricsAPI") (not $v.coordinator.replicas) (not $v.coordinator.service) }}
@@ -89,7 +93,7 @@
 {{- if and (eq .kind "ScaledObject") (eq $s.scaleIn "whenIdle") (gt (int $s.min) 0) }}
 {{- fail (printf "%s scaling.min is %d: with scaleIn=whenIdle the number falls to 0 only; set min=0 or scaleIn=gradual" $of (int $s.min)) }}
 {{- end }}
-{{- if and (eq .kind "ScaledJob") .podDisruptionBudget.enabled }}
+{{- if and (eq .kind "ScaledJob") (.podDisruptionBudget).enabled }}
 {{- fail (printf "%s podDisruptionBudget does not apply to jobs; disable it, or set kind=ScaledObject" $of) }}
 {{- end }}
 {{- if and (eq .kind "ScaledJob") (gt (int $s.min) 0) }}

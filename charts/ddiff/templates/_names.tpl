@@ -16,6 +16,7 @@
 
 {{/* ddiff.pools: the pools of workers as JSON; each has the values of `worker` and its own. */}}
 {{- define "ddiff.pools" -}}
+{{- $_ := required "worker.scaling is missing; set its values instead of null" .Values.worker.scaling -}}
 {{- $all := list -}}
 {{- range .Values.workers -}}
 {{- $all = append $all (mergeOverwrite (deepCopy $.Values.worker) .) -}}
@@ -57,7 +58,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* ddiff.image: the image of a component. Arguments: root, own. */}}
 {{- define "ddiff.image" -}}
-{{- $image := .own.image -}}
+{{- $image := required (printf "%s.image is missing; set its repository" .component) .own.image -}}
 {{- if $image.digest -}}
 {{ $image.repository }}@{{ $image.digest }}
 {{- else -}}

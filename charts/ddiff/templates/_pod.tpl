@@ -317,7 +317,7 @@ livenessProbe:
 {{/* ddiff.podMetadata: labels and annotations of a component's pods. */}}
 {{- define "ddiff.podMetadata" -}}
 labels:
-  {{- with merge (dict) .own.podLabels .root.Values.commonLabels }}
+  {{- with merge (dict) (.own.podLabels | default dict) (.root.Values.commonLabels | default dict) }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- include "ddiff.selector" . | nindent 2 }}

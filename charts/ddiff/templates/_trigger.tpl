@@ -19,7 +19,7 @@ coordinators do not have the metric. KEDA changes nothing while it cannot read i
 - type: prometheus
   metricType: AverageValue
   metadata:
-    serverAddress: {{ $scaling.prometheus.serverAddress | quote }}
+    serverAddress: {{ ($scaling.prometheus).serverAddress | quote }}
     query: max(ddiff_queue_lag{ddiff_cluster="{{ include "ddiff.cluster" .root }}",pool="{{ .own.name }}"})
     threshold: {{ int64 $scaling.itemsPerWorker | quote }}
     activationThreshold: "0"

@@ -60,11 +60,11 @@ spec:
         {{- end }}
       {{- include "ddiff.probes" (dict "failures" (div (add $worker.startupSeconds 4) 5)) | nindent 6 }}
       resources:
-        {{- $limits := deepCopy ($worker.resources.limits | default dict) }}
-        {{- if $worker.gpu.count }}
+        {{- $limits := deepCopy (($worker.resources).limits | default dict) }}
+        {{- if ($worker.gpu).count }}
         {{- $_ := set $limits $worker.gpu.resource $worker.gpu.count }}
         {{- end }}
-        {{- with $worker.resources.requests }}
+        {{- with ($worker.resources).requests }}
         requests:
           {{- toYaml . | nindent 10 }}
         {{- end }}
