@@ -66,7 +66,8 @@ func badImages(t *testing.T) []badInput {
 			}
 			add(fmt.Sprintf("cut at %d of %d", n, len(data)), ext, data[:n])
 		}
-		for _, other := range []string{"text", "\x00\x00\x00\x00", "%PDF-1.7", "<svg/>", strings.Repeat("\x00", 100_000)} {
+		add("with a PDF document", ext, []byte("%PDF-1.7"), "it is a PDF document; save its picture first")
+		for _, other := range []string{"text", "\x00\x00\x00\x00", "<svg/>", strings.Repeat("\x00", 100_000)} {
 			add(fmt.Sprintf("with %.8q", other), ext, []byte(other), "not a PNG, JPEG, TIFF, WebP, BMP or GIF image")
 		}
 		for _, signature := range []string{"GIF89a", "BM"} {

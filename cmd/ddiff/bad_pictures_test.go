@@ -110,7 +110,7 @@ func badPictures(t *testing.T) []badInput {
 	add("mask of another ratio", 3, 1, []string{"failed: a.png (inpaint)", "wide.npy", "it has 16×8 pixels, the image 16×16"}, "a.png", "--task", "inpaint", "--mask", "wide.npy")
 	add("missing mask of inpaint", 2, 0, []string{"task inpaint needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint")
 	add("unused kernel", 2, 0, []string{"--kernel", "task hdr does not use a kernel"}, "a.png", "--task", "hdr", "--kernel", "even.npy")
-	add("unused mask", 2, 0, []string{"--mask", "task motion_deblur does not use a mask, it uses a kernel"}, "a.png", "--task", "motion_deblur", "--mask", "dark.npy", "--kernel", "even.npy")
+	add("mask without a sound pixel beside a kernel", 3, 1, []string{"failed: a.png (motion_deblur)", "dark.npy: no pixel is observed"}, "a.png", "--task", "motion_deblur", "--mask", "dark.npy", "--kernel", "even.npy")
 	add("missing width", 2, 0, []string{"task gaussian_deblur needs the width of the blur", "--param std=auto, or std=N"}, "a.png", "--task", "gaussian_deblur")
 	add("missing kernel", 2, 0, []string{"task motion_deblur needs the kernel", "give --kernel FILE"}, "a.png", "--task", "motion_deblur")
 	add("missing mask", 2, 0, []string{"task inpaint_box needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint_box")
