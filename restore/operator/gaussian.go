@@ -59,7 +59,7 @@ func gaussianDeblurGiven() *Definition {
 
 // gaussianBlur returns the blur along the axes.
 func gaussianBlur(s Shape, p map[string]float64) (rows, cols *axis.Band, err error) {
-	k := gaussianTaps(s.odd(p["size"]), s.Length(p["std"]))
+	k := gaussianKernel(s.odd(p["size"]), s.Length(p["std"]))
 	if err := fitsReflection(len(k), s, ErrShape); err != nil {
 		return nil, nil, err
 	}
@@ -74,9 +74,8 @@ func fitsReflection(size int, s Shape, cause error) error {
 	return nil
 }
 
-// gaussianTaps samples a Gaussian on size points, truncated at 4 standard deviations
-// (rounded) and normalised before it is cut to size.
-func gaussianTaps(size int, std float64) []float64 {
+// gaussianTaps samples a Gaussian up to 4 standard deviations (rounded), with the sum 1.
+func gaussianTaps(std float64) []float64 {
 	radius := int(4*std + 0.5)
 	taps := make([]float64, 2*radius+1)
 	sum := 0.0
@@ -85,11 +84,18 @@ func gaussianTaps(size int, std float64) []float64 {
 		taps[i] = math.Exp(-d * d / (2 * std * std))
 		sum += taps[i]
 	}
-	k := make([]float64, size)
-	for i := range k {
-		if j := i - size/2 + radius; j >= 0 && j < len(taps) {
-			k[i] = taps[j] / sum
-		}
+	for i := range taps {
+		taps[i] /= sum
+	}
+	return taps
+}
+
+// gaussianKernel is gaussianTaps on an odd number of points. Weights beyond them are mirrored with the edge repeated, as in the code of DPS, in which
+// SciPy filters an impulse.
+func gaussianKernel(size int, std float64) []float64 {
+	k, taps := make([]float64, size), gaussianTaps(std)
+	for i, w := range taps {
+		k[mirrorRepeat(i+size/2-len(taps)/2, size)] += w
 	}
 	return k
 }

@@ -98,8 +98,9 @@ func drawLine(grid []float64, size int, from, to complex128) {
 
 // smoothed widens the line by a small Gaussian.
 func smoothed(grid []float64, size int, std float64) []float64 {
-	const radius = 3
-	taps := gaussianTaps(2*radius+1, max(std, 0.2))
+	taps := gaussianTaps(max(std, 0.2))
+	radius := min(len(taps)/2, 3)
+	taps = taps[len(taps)/2-radius:][:2*radius+1]
 	pass := func(in []float64, dx, dy int) []float64 {
 		out := make([]float64, len(in))
 		for y := range size {
