@@ -21,8 +21,8 @@ import (
 // times are those of DDRM.
 //
 // The step is that of the code of the paper's first author for y without noise, NVlabs/RED-diff; d with noise is that of devzhk/InverseBench. The former begins
-// with A⁺·y at x_T and noise, the latter has η for the share of new noise, as DDNM does. Operators without a decomposition have
-// conjugate gradients for d, nonlinear ones their Jacobian for A.
+// with A⁺·y at x_T and noise, and puts y in the place of the observed pixels of z in inpainting, without a gradient there; the latter has η for the
+// share of new noise, as DDNM does. Operators without a decomposition have conjugate gradients for d, nonlinear ones their Jacobian for A.
 type piGDM struct{}
 
 func (piGDM) Info() Info {
