@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// outputLock is the file that marks an output of ddiff.
+const outputLock = ".ddiff/lock"
+
 // directory emits the images of a directory, sorted by name. A subdirectory with the name of an image is a failing row.
 func (s *stream) directory(root string, recursive bool) error {
 	if err := s.walk(root, "", recursive); err != nil {
@@ -24,12 +27,17 @@ func (s *stream) directory(root string, recursive bool) error {
 }
 
 // walk emits the images of root/below. Names lose their extension if they stay unique in their directory. A directory below root that
-// cannot be listed is a failing row: the number of its images is unknown, but the directory is reported.
+// cannot be listed is a failing row: the number of its images is unknown, but the directory is reported. An output below root is
+// skipped: its pictures would be images of the next run.
 func (s *stream) walk(root, below string, recursive bool) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
 	dir := filepath.Join(root, below)
+	if _, err := os.Lstat(filepath.Join(dir, outputLock)); err == nil && below != "" {
+		s.onSkip(dir)
+		return nil
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		err = fmt.Errorf("list the directory: %w", reason(err))

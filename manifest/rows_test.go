@@ -131,6 +131,17 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
+// TestOutputInDirectory: the pictures of an output below the images are no images.
+func TestOutputInDirectory(t *testing.T) {
+	t.Parallel()
+	root := plant(t, map[string]string{"a.png": "x", "out/.ddiff/lock": "", "out/mosaic.png": "x", "out/items/b/truth.png": "x"})
+	rows, skipped, err := collect(t, Dataset{Path: root, Recursive: true})
+	must(t, err)
+	if got := describe(root, rows); got != "a = a.png\n" || !slices.Equal(skipped, []string{filepath.Join(root, "out")}) {
+		t.Errorf("%s, skipped %q", got, skipped)
+	}
+}
+
 func TestDatasetErrors(t *testing.T) {
 	t.Parallel()
 	root := plant(t, map[string]string{

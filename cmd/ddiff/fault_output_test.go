@@ -56,6 +56,32 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
+// TestOutputAmongImages: the pictures of an output below the images are no images of the next run, and an output in their folder itself is refused.
+func TestOutputAmongImages(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "chelsea")
+	out := filepath.Join(dir, "out")
+	campaign := filepath.Join(t.TempDir(), "c.yaml")
+	must(t, os.WriteFile(campaign, fmt.Appendf(nil, "dataset: {path: %s, size: 32, recursive: true}\ntasks: [hdr]\nsteps: 2\n", dir), 0o644))
+	restored := quick(dir, "--recursive", "--unchecked", "--results", filepath.Join(dir, "restored"), "--out", t.TempDir())
+	for run, want := range []string{"done=1 failed=0 dead=0 skipped=0", "done=0 failed=0 dead=0 skipped=1"} {
+		wantLine(t, ddiff(t, "run", campaign, "--out", out), "done=1 failed=0 dead=0 out="+out)
+		e := ddiff(t, restored...)
+		if wantLine(t, e, want); t.Failed() {
+			t.Fatalf("run %d", run)
+		}
+	}
+	refused := []string{" is the folder of the images", "give another directory"}
+	for _, command := range [][]string{{"run", dir, "--task", "hdr", "--out", dir}, {"run", dir + "/*.png", "--task", "hdr", "--out", dir}, quick(dir, "--results", dir)} {
+		e := ddiff(t, command...)
+		wantCode(t, e, 2)
+		wantMessage(t, e, append(refused, dir)...)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("%d entries, error %v", len(entries), err)
+	}
+}
+
 // unfinished is the last line of a run with pending items.
 var unfinished = regexp.MustCompile(`(?m)^done=(\d+) failed=(\d+) dead=(\d+) pending=(\d+) out=(.+)\n\z`)
 

@@ -25,6 +25,7 @@ import (
 	"ddiff/restore/passport"
 	restorer "ddiff/restore/picture"
 	"ddiff/restore/raster"
+	"ddiff/storage"
 )
 
 // chosenRun tells the second file of the best of several runs.
@@ -58,7 +59,7 @@ type picture struct {
 }
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
-// pictures of a folder are no inputs. skipped counts other files of folders, folders names the folders in them, which recursive reads too; an argument that is
+// pictures of a folder, and outputs in it, are no inputs. skipped counts other files of folders, folders names the folders in them, which recursive reads too; an argument that is
 // no measurement, and a folder that cannot be read, has its error in refused.
 func findPictures(args []string, recursive bool) (inputs []*picture, refused map[string]error, skipped int, folders []string, err error) {
 	refused = map[string]error{}
@@ -89,7 +90,7 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 				case err != nil:
 					refused[path] = errors.Unwrap(err)
 				case path == root:
-				case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+				case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || storage.HasLock(path)):
 					return fs.SkipDir
 				case strings.HasPrefix(e.Name(), ".") || again && !e.IsDir():
 				case e.IsDir() && !recursive:
