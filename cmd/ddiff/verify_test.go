@@ -210,7 +210,7 @@ func TestVerifyTampering(t *testing.T) {
 		},
 		{
 			"the image is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, restored))) }, 2,
-			[][]string{{restored + ": file: is missing", "run its campaign again"}},
+			[][]string{{restored + ": file: is missing", "put the original back, or move the item's folder away and run its campaign again"}},
 		},
 		{
 			"the result is no JSON", func(t *testing.T, dir string) { write(t, in(dir, "result.json"), []byte("{")) }, 1,
@@ -226,7 +226,7 @@ func TestVerifyTampering(t *testing.T) {
 		},
 		{
 			"the truth is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, "truth.png"))) }, 1,
-			[][]string{{"truth.png: file: is missing"}},
+			[][]string{{"truth.png: file: is missing", "move the item's folder away and run its campaign again"}},
 		},
 		{
 			"measurement with its digest", func(t *testing.T, dir string) {

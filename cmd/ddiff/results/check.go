@@ -117,7 +117,7 @@ func (o *output) read(ctx context.Context) {
 // cannotRead describes why a file of an output cannot be read, with the remedy.
 func cannotRead(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
-		return "is missing; run its campaign again"
+		return "is missing; " + remedy // a campaign never replaces the files of an item with a result
 	}
 	return fmt.Sprintf("cannot be read: %v", err)
 }
