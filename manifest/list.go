@@ -106,6 +106,7 @@ type lines struct {
 	ListConfig
 	scan   *bufio.Scanner
 	line   int
+	utf16  bool
 	fields []Field // of a line
 }
 
@@ -122,6 +123,9 @@ func (l *lines) next() (string, bool) {
 		text := l.scan.Text()
 		if l.line == 1 {
 			text = strings.TrimPrefix(text, "\uFEFF")
+			if l.utf16 = strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff"); l.utf16 {
+				return "", false
+			}
 		}
 		if strings.TrimSpace(text) != "" {
 			return text, true
@@ -130,9 +134,11 @@ func (l *lines) next() (string, bool) {
 	return "", false
 }
 
-// err returns the error that ended the scan, nil at the end of the file.
+// err returns the error that ended the lines, nil at the end of the file.
 func (l *lines) err() error {
 	switch err := l.scan.Err(); {
+	case l.utf16:
+		return fmt.Errorf("%w: %w", ErrBadList, l.problem("", errors.New("is in UTF-16; save it as UTF-8")))
 	case errors.Is(err, bufio.ErrTooLong):
 		return fmt.Errorf("%w: %w", ErrBadList,
 			&FieldError{File: l.File, Line: l.line + 1, Err: errors.New("the line is longer than 1 MiB; write one row per line")})
