@@ -173,7 +173,7 @@ func (c *checker) settings() {
 	if c.New {
 		c.idle()
 	}
-	if c.Prior == nil || len(c.problems) > found {
+	if c.Prior == nil || !c.inRange || len(c.problems) > found {
 		return
 	}
 	s := c.spec

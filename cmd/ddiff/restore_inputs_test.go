@@ -151,6 +151,16 @@ func TestRestoreNamesRefusedFiles(t *testing.T) {
 	wantLine(t, e, "done=1 failed=1")
 }
 
+// TestRestoreNamesFlag: a wrong number of steps is one line that names its flag, also where the settings are chosen for the task.
+func TestRestoreNamesFlag(t *testing.T) {
+	t.Parallel()
+	wantRefusals(t, []string{"restore", photograph("chelsea"), "--task", "denoise", "--out", t.TempDir(), "--steps"}, []refusal{
+		{[]string{"1"}, 2, "ddiff: --steps: 1 is out of range, want at least 2"},
+		{[]string{"5000"}, 2, "ddiff: --steps: 5000 is out of range, want 2 to 1000"},
+		{[]string{"1", "--method", "dpir"}, 2, "ddiff: --steps: 1 is out of range, want at least 2"},
+	})
+}
+
 // TestRestoreGrey: a grey picture is the measurement of colorize and demosaic, and the restored picture is in colour. A mask of another size
 // suits inpaint. Passports hold, and a replay gives the same bits.
 func TestRestoreGrey(t *testing.T) {

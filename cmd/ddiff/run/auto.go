@@ -149,7 +149,10 @@ func chooseMethod(s *manifest.Spec, t *item.Task, c manifest.Catalogue, perPictu
 		return nil
 	}
 	chooseSettings(&whole, all, method, 0, file, c)
-	t.Steps, t.Solver, t.Choice = whole.Steps, whole.Solver, whole.Choice
+	if s.Steps == 0 { // a person's number is the campaign's, so that what is wrong with it names its flag
+		t.Steps = whole.Steps
+	}
+	t.Solver, t.Choice = whole.Solver, whole.Choice
 	return nil
 }
 

@@ -145,10 +145,10 @@ func TestAutoReasons(t *testing.T) {
 	if _, task := auto(t, nil, "sensor"); !strings.Contains(task.Choice, "no measurement covers this task") || task.Methods[0] != "ddiff" {
 		t.Errorf("task outside: %q, %v", task.Choice, task.Methods)
 	}
-	_, task := auto(t, func(s *manifest.Spec, task *item.Task) {
+	spec, task := auto(t, func(s *manifest.Spec, task *item.Task) {
 		s.Runs, s.Steps, task.Solver = 3, 7, parameter.Values{"lambda": {Number: 9}}
 	}, "inpaint_box")
-	if task.Steps != 7 || task.Solver["lambda"].Number != 9 || task.Solver["noise"].Word != "full" {
+	if spec.Effective(task).Steps != 7 || task.Solver["lambda"].Number != 9 || task.Solver["noise"].Word != "full" {
 		t.Errorf("several runs with settings of a person: %+v", task)
 	}
 }
