@@ -94,11 +94,11 @@ func (c *checker) photons(field string, x *float64) {
 func (c *checker) photonsOf() {
 	for i, t := range c.spec.Tasks {
 		d, known := c.task(t.Name)
-		picture, field := known && d.Photons() || !known && t.Operator == "", taskField(i)
-		if !picture && t.Photons == nil {
-			field = "photons"
-		} else if !picture {
-			field += ".photons"
+		picture, field := known && d.Photons() || !known && t.Operator == "", "photons"
+		if t.Photons != nil {
+			field = taskField(i) + ".photons"
+		} else if picture && t.Sigma != nil {
+			field = taskField(i) + ".sigma"
 		}
 		c.add(field, c.spec.Effective(t).CheckPhotons(picture))
 	}

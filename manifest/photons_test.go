@@ -54,8 +54,8 @@ func TestPhotonsFields(t *testing.T) {
 		"photons: 9\ntasks: [hdr, phase]\n":                      "photons: the measurement of task phase is no picture",
 		"tasks: [{name: phase, photons: 9}]\n":                   "tasks[0].photons: the measurement of task phase is no picture",
 		"photons: 9\ntasks: [{operator: a.onnx}]\n":              "photons: the measurement of task a is no picture",
-		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "has photons and sigma auto, which estimates noise without photons; give sigma as a number",
-		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1]: has photons and sigma auto",
+		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "photons: has photons and sigma auto, which estimates noise without photons; give sigma as a number",
+		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1].sigma: has photons and sigma auto",
 	} {
 		_, err := validated("dataset: {path: x.csv}\n"+text, photonsCatalogue())
 		checkError(t, text, err, want)

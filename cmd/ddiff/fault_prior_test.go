@@ -147,7 +147,7 @@ func TestPriorOfOneSize(t *testing.T) {
 	run := []string{"--images", photograph("coffee"), "--task", "denoise", "--steps", "2", "--size", "64", "--out", out, "--prior", path}
 	e := restore(t, run...)
 	wantCode(t, e, 7)
-	wantMessage(t, e, path, "it takes images of 32×32 only, not of ", "use --size 32 or --tile 32")
+	wantMessage(t, e, path, "it takes images of 32×32 only, not of ", "use --tile 32, or size 32 of a campaign")
 	if items, err := filepath.Glob(filepath.Join(out, "items", "*")); err != nil || len(items) > 0 {
 		t.Errorf("items %v, error %v", items, err)
 	}

@@ -70,7 +70,7 @@ func (d Description) Takes(height, width, tile int) error {
 	}
 	text, remedy := fmt.Sprintf("%d×%d", w, h), "export it with free sides"
 	if h == w {
-		remedy = fmt.Sprintf("use --size %d or --tile %d", h, h)
+		remedy = fmt.Sprintf("use --tile %d, or size %d of a campaign", h, h)
 	}
 	if height < h || width < w {
 		remedy += ", and no smaller images"

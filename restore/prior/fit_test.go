@@ -67,8 +67,8 @@ func TestImagesOfOneSize(t *testing.T) {
 		want                string
 	}{
 		{8, 8, 0, ""}, {8, 8, 8, ""}, {24, 16, 8, ""},
-		{16, 8, 0, "prior my.onnx: size of images: it takes images of 8×8 only, not of 8×16; use --size 8 or --tile 8"},
-		{16, 16, 16, "not of 16×16; use --size 8 or --tile 8"},
+		{16, 8, 0, "prior my.onnx: size of images: it takes images of 8×8 only, not of 8×16; use --tile 8, or size 8 of a campaign"},
+		{16, 16, 16, "not of 16×16; use --tile 8, or size 8 of a campaign"},
 		{16, 4, 8, "and no smaller images"},
 	} {
 		err := p.Takes(c.height, c.width, c.tile)
