@@ -62,7 +62,7 @@ type ImageDifference struct {
 	sweep.Problem
 	Image string `json:"image"`
 	Seed  uint64 `json:"seed"`
-	// ItemA and ItemB are the identities of the first runs.
+	// ItemA and ItemB are the identities of the runs that the rule chose, without a choice of the first finished runs.
 	ItemA string `json:"item_a"`
 	ItemB string `json:"item_b"`
 	// ValueA and ValueB are the scores of the runs combined by the rule.

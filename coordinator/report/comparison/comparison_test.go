@@ -120,6 +120,22 @@ func TestCompareLeavesOutFailures(t *testing.T) {
 	}
 }
 
+// TestCompareNamesTheComparedRuns: the items beside two scores are those that have the scores.
+func TestCompareNamesTheComparedRuns(t *testing.T) {
+	t.Parallel()
+	dead := reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(item.OutcomeDead, "given up"))
+	far := reporttest.Result(t, "hdr", "ddiff", "a", 1, reporttest.Scored(21, 15, 0.5, 0.02))
+	near := reporttest.Result(t, "hdr", "ddiff", "a", 2, reporttest.Scored(23, 15, 0.5, 0.001))
+	other := reporttest.Result(t, "hdr", "diffpir", "a", 0, reporttest.Scored(22, 15, 0.5, 0))
+	for rule, want := range map[selection.Rule]item.Result{selection.First: far, selection.Mean: far, selection.ClosestToNoise: near} {
+		v, err := comparison.Compare(reporttest.Stream([]item.Result{dead, far, near}), reporttest.Stream([]item.Result{other}), nil, rule, "")
+		reporttest.Must(t, err)
+		if d := v.Images[0]; d.ItemA != want.Item.ID || d.ItemB != other.Item.ID || rule != selection.Mean && d.ValueA != want.Metrics["psnr"] {
+			t.Errorf("%s: %+v, want item %s", rule, d, want.Item.ID)
+		}
+	}
+}
+
 func TestCompareWritesPictures(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)

@@ -31,7 +31,7 @@ func (m *Measurement) row() Row { return Row{m.Name, m.Seed} }
 
 // Measurement is one measurement that was restored in one way, in any number of runs.
 type Measurement struct {
-	*Entry // of the first run
+	*Entry // of the run that the rule chose, without a choice of the first finished run, without a finished run of the first
 
 	Items, Failed, Dead int
 	Done                []*Entry         // the finished runs
@@ -80,6 +80,9 @@ func groups(ordered []*Entry, rule selection.Rule) []*Group {
 				runs[i] = e.Scores
 			}
 			m.Combined = selection.Combine(rule, runs)
+			if len(runs) > 0 {
+				m.Entry = m.Done[selection.Chosen(rule, runs)]
+			}
 		}
 		out = append(out, g)
 	}

@@ -40,7 +40,7 @@ func (c *problemCell) dots() []*entry.Measurement {
 // dotOf is the point of a measurement in a scatter plot.
 func dotOf(m *entry.Measurement, x, y float64) chart.Point {
 	p := chart.At(x, y)
-	p.Item, p.Image = m.Done[0].ID, m.Name
+	p.Item, p.Image = m.ID, m.Name
 	return p
 }
 

@@ -82,10 +82,29 @@ func Combine(r Rule, runs []Scores) Scores {
 	if r == Mean {
 		return meanScores(runs)
 	}
-	if merit := meritOf(r); merit != nil {
-		return choose(runs, merit)
+	out := runs[Chosen(r, runs)]
+	if meritOf(r) != nil {
+		out.Seconds, out.Cost = 0, [CostKinds]float64{}
+		for _, s := range runs {
+			out.Seconds += s.Seconds
+			for k, v := range s.Cost {
+				out.Cost[k] += v
+			}
+		}
 	}
-	return runs[0]
+	return out
+}
+
+// Chosen is the index of the run with the highest merit, in a tie the earlier run; 0 for a rule that does not choose. It is a run without merit
+// (NaN) only if all runs lack merit.
+func Chosen(r Rule, runs []Scores) int {
+	best, merit := 0, meritOf(r)
+	for i := range runs {
+		if merit != nil && better(merit(runs[i]), merit(runs[best])) {
+			best = i
+		}
+	}
+	return best
 }
 
 // meritOf returns the figure by which a rule chooses among runs, the highest first; nil if it does not choose.
@@ -106,25 +125,6 @@ func meritOf(r Rule) func(Scores) float64 {
 
 // better reports whether a rule prefers the merit a to b. NaN, the merit of an undefined figure, is last.
 func better(a, b float64) bool { return a > b || math.IsNaN(b) && !math.IsNaN(a) }
-
-// choose selects the run with the highest merit, in a tie the earlier run. It selects a run without merit (NaN) only if
-// all runs lack merit.
-func choose(runs []Scores, merit func(Scores) float64) Scores {
-	best := runs[0]
-	var seconds float64
-	var cost [CostKinds]float64
-	for _, s := range runs {
-		seconds += s.Seconds
-		for k, v := range s.Cost {
-			cost[k] += v
-		}
-		if better(merit(s), merit(best)) {
-			best = s
-		}
-	}
-	best.Seconds, best.Cost = seconds, cost
-	return best
-}
 
 // meanScores averages the defined values of each figure; without one it is undefined.
 func meanScores(runs []Scores) Scores {
