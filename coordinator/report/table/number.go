@@ -51,13 +51,12 @@ func Decimal(v float64, decimals int) string {
 	return s
 }
 
-// Signed always has a sign.
+// Signed has the sign of the value, also of one that is rounded to zero: an interval up to -0.00 excludes zero.
 func Signed(v float64, decimals int) string {
-	s := Decimal(v, decimals)
-	if s[0] != '-' {
-		return "+" + s
+	if v < 0 {
+		return "-" + Decimal(-v, decimals)
 	}
-	return s
+	return "+" + Decimal(v, decimals)
 }
 
 // CSVText puts an apostrophe before a text that a spreadsheet would compute, and replaces control characters.

@@ -9,6 +9,7 @@ import (
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/table"
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
@@ -99,8 +100,14 @@ func TestDecimalHasNoNegativeZero(t *testing.T) {
 			t.Errorf("decimal(%g) = %s, want %s", v, got, want)
 		}
 	}
-	if got := table.Signed(-0.001, 2); got != "+0.00" {
-		t.Errorf("signed(-0.001) = %s", got)
+	for v, want := range map[float64]string{-0.001: "-0.00", 0: "+0.00", 0.001: "+0.00", -0.006: "-0.01", 2.345: "+2.35"} {
+		if got := table.Signed(v, 2); got != want {
+			t.Errorf("signed(%g) = %s, want %s", v, got, want)
+		}
+	}
+	half := 0.25
+	if got := table.Interval(statistic.Estimate{N: 2, Mean: -0.251, HalfWidth: &half}, 2); got != "[-0.50, -0.00]" {
+		t.Errorf("interval below zero = %s", got)
 	}
 }
 
