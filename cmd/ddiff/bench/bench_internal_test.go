@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
+	"ddiff/restore/raster"
 )
 
 // measured returns results of three rounds at batch 1 and 4: the second round ran on a busy machine.
@@ -72,6 +74,34 @@ func TestSpread(t *testing.T) {
 		if got := spreadOf(test.sample); got != test.want || !slices.Equal(test.sample, before) {
 			t.Errorf("%v: got %v, want %v", before, got, test.want)
 		}
+	}
+}
+
+// TestPhotographsAreDistinct: a campaign restores equal photographs once, which would shorten the measured time.
+func TestPhotographsAreDistinct(t *testing.T) {
+	t.Parallel()
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), photographs)
+	data, err := raster.EncodePNG(raster.New(3, 2, 2))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(from, "one.png"), data, 0o644)
+	}
+	if err == nil {
+		err = benchOptions{images: from, items: 1000}.writePhotographs(to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(to)
+	if err != nil || len(files) != 1000 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	seen := make(map[string]string)
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(to, f.Name()))
+		if other := seen[string(data)]; err != nil || other != "" {
+			t.Fatalf("%s equals %s, %v", f.Name(), other, err)
+		}
+		seen[string(data)] = f.Name()
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 const preset = "gradient"
 
 // writePhotographs writes o.items distinct photographs to a new directory. It cycles through the given photographs and
-// changes one pixel of each copy.
+// changes two values of each copy.
 func (o benchOptions) writePhotographs(dir string) error {
 	entries, err := filepath.Glob(filepath.Join(o.images, "*.png"))
 	if err != nil || len(entries) == 0 {
@@ -45,7 +45,9 @@ func (o benchOptions) writePhotographs(dir string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", entries[i%len(entries)], err)
 		}
-		img.Pix[0] = float32(i)/128 - 1 // distinct images have distinct identities
+		for k, level := range []int{i % 256, i / 256 % 256} { // distinct images have distinct identities
+			img.Pix[k] = float32(level)/127.5 - 1
+		}
 		if data, err = raster.EncodePNG(img); err != nil {
 			return err
 		}
