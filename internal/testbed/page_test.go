@@ -340,6 +340,11 @@ func compared(b *browser) {
 		until(`document.activeElement.id === "main"`)) // a screen reader reads the new screen
 	b.audit("comparison")
 	b.shot("page-compare")
+	b.step("tell the problems apart", until(`[...document.querySelectorAll(".scroll tbody th .half")].every((e) => /^σ 0.05, .*[0-9]+x[0-9]+ /.test(e.innerText))`),
+		until(`[...document.querySelectorAll(".scroll tbody tr")].every((r) => r.innerText.includes("†") === r.innerText.includes("–"))`))
+	b.step("compare a score whose best value is zero",
+		script(`const metric = document.querySelectorAll(".toolbar select")[2]; metric.value = "sharpness"; metric.dispatchEvent(new Event("change", { bubbles: true }))`),
+		until(`location.hash.includes("metric=sharpness") && document.querySelector(".scroll tbody td.num") && !document.querySelector(".scroll .win, .scroll .loss")`))
 }
 
 // looked looks at the fleet, at a phone's size in the dark, and ends at the list.

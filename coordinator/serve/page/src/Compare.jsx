@@ -7,10 +7,23 @@ import { useResource } from "./resource.js";
 import { amend, link } from "./route.js";
 import { Choice, Toolbar } from "./Toolbar.jsx";
 
+// digits are the decimals of ddiff compare: differences on a scale of 1 are small.
+const digits = (metric) => (metric?.unit ? metric.decimals : Math.max(4, metric?.decimals ?? 4));
+
+// verdict is the class of a mean difference. Scores whose best value is zero have none: the mean of distances on both sides of it says nothing.
+function verdict(difference, metric) {
+  const gain = ({ higher: 1, lower: -1 }[metric?.better] ?? 0) * (difference?.mean ?? 0);
+  if (gain === 0) return "num";
+  return gain < 0 ? "num loss" : "num win";
+}
+
+// problem lists the noise, the parameters and the size of a row.
+const problem = (r) => [`σ ${r.sigma}`, r.photons && `${r.photons} photons`, ...(r.params ?? "").split(";"), r.size].filter(Boolean).join(", ");
+
 // interval is a mean with its 95 % interval.
-function Interval({ of: e, sign }) {
+function Interval({ of: e, sign, metric }) {
   if (!e || e.mean === undefined || e.mean === null) return "–";
-  return <>{(sign ? signed : fixed)(e.mean, 3)}{e.half_width !== undefined && <span class="half">± {fixed(e.half_width, 3)}</span>}</>;
+  return <>{(sign ? signed : fixed)(e.mean, digits(metric))}{e.half_width !== undefined && <span class="half">± {fixed(e.half_width, digits(metric))}</span>}</>;
 }
 
 // onlyIn lists the settings of an approach that the other one has not.
@@ -19,7 +32,7 @@ const onlyIn = (x, y) => {
   return (x?.settings ?? "").split(";").filter((s) => s !== "" && !other.has(s)).join(", ");
 };
 
-function Rows({ versus }) {
+function Rows({ versus, metric }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Comparison by problem">
       <table>
@@ -27,19 +40,20 @@ function Rows({ versus }) {
         <thead><tr><th scope="col">Problem</th><th scope="col">A</th><th scope="col">B</th><th scope="col" class="num">Mean A</th><th scope="col" class="num">Mean B</th><th scope="col" class="num">A − B</th><th scope="col" class="num">p</th></tr></thead>
         <tbody>{versus.rows.map((r, i) => (
           <tr key={i}>
-            <th scope="row">{r.task}<span class="half">σ {String(r.sigma)}</span></th>
+            <th scope="row">{r.task}{r.suspect && " †"}<span class="half">{problem(r)}</span></th>
             <td>{r.a.method}<span class="half">{onlyIn(r.a, r.b)}</span></td><td>{r.b.method}<span class="half">{onlyIn(r.b, r.a)}</span></td>
-            <td class="num"><Interval of={r.mean_a} /></td><td class="num"><Interval of={r.mean_b} /></td>
-            <td class={r.difference?.mean < 0 ? "num loss" : "num win"}><Interval of={r.difference} sign /></td>
-            <td class="num">{r.p_holm === undefined ? "–" : r.p_holm.toPrecision(2)}</td>
+            <td class="num"><Interval of={r.mean_a} metric={metric} /></td><td class="num"><Interval of={r.mean_b} metric={metric} /></td>
+            <td class={verdict(r.difference, metric)}><Interval of={r.difference} sign metric={metric} /></td>
+            <td class="num">{r.p_holm === undefined || r.suspect ? "–" : r.p_holm.toPrecision(2)}</td>
           </tr>
         ))}</tbody>
       </table>
+      {versus.rows.some((r) => r.suspect) && <p class="muted">† At least half of the items of a side have warnings: the figures may be wrong, and no p value is given.</p>}
     </div>
   );
 }
 
-function Largest({ images, a, b }) {
+function Largest({ images, a, b, metric }) {
   const shown = images.toSorted((x, y) => Math.abs(y.value_a - y.value_b) - Math.abs(x.value_a - x.value_b)).slice(0, 12);
   return (
     <section aria-labelledby="largest">
@@ -49,9 +63,9 @@ function Largest({ images, a, b }) {
         <tbody>{shown.map((d) => (
           <tr key={d.item_a + d.item_b}>
             <th scope="row">{d.image}<span class="half">{d.task}</span></th>
-            <td class="num" data-label="A"><a href={link(["campaigns", a], { item: d.item_a })}>{fixed(d.value_a, 2)}</a></td>
-            <td class="num" data-label="B"><a href={link(["campaigns", b], { item: d.item_b })}>{fixed(d.value_b, 2)}</a></td>
-            <td class="num" data-label="A − B">{fixed(d.value_a - d.value_b, 2)}</td>
+            <td class="num" data-label="A"><a href={link(["campaigns", a], { item: d.item_a })}>{fixed(d.value_a, digits(metric))}</a></td>
+            <td class="num" data-label="B"><a href={link(["campaigns", b], { item: d.item_b })}>{fixed(d.value_b, digits(metric))}</a></td>
+            <td class="num" data-label="A − B">{signed(d.value_a - d.value_b, digits(metric))}</td>
           </tr>
         ))}</tbody>
       </table>
@@ -71,6 +85,7 @@ export function Compare({ query }) {
   const { a, b, metric, where, where_a, where_b } = query;
   const list = useResource("campaigns");
   const metrics = useResource("metrics").value ?? [];
+  const shown = metrics.find((m) => m.name === (metric ?? "psnr"));
   const both = a && b && (a !== b || (where_a ?? "") !== (where_b ?? ""));
   const wanted = { a, b, metric, where: conditions(where), where_a: conditions(where_a), where_b: conditions(where_b) };
   const { value, error, reload } = useResource(both ? "compare" : null, wanted);
@@ -88,9 +103,9 @@ export function Compare({ query }) {
       <>
         <p>{plural(value.images.length, "measurement")} in both.
           {value.only_a && ` ${count(value.only_a.length)} problems in A alone.`}{value.only_b && ` ${count(value.only_b.length)} problems in B alone.`}</p>
-        <Rows versus={value} />
+        <Rows versus={value} metric={shown} />
         {(value.unequal ?? []).map((u) => <p key={u.field} class="notice">{u.field} differs: {(u.a ?? []).join(", ")} in A, {(u.b ?? []).join(", ")} in B.</p>)}
-        <Largest images={value.images} a={a} b={b} />
+        <Largest images={value.images} a={a} b={b} metric={shown} />
       </>
     );
   }
