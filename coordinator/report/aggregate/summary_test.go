@@ -2,7 +2,9 @@ package aggregate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,5 +131,27 @@ func TestRowsFollowTheOrderOfTheTasks(t *testing.T) {
 		if got := strings.Join(labels, ", "); got != want {
 			t.Errorf("order %q, want %q", got, want)
 		}
+	}
+}
+
+// TestNoiseSettingFollowsSigma: noise_std is no setting that varies where it is the noise level, as it is by default.
+func TestNoiseSettingFollowsSigma(t *testing.T) {
+	t.Parallel()
+	of := func(noise ...float64) []string {
+		var results []item.Result
+		for k, sigma := range []float64{0.02, 0.05} {
+			results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.With(sigma, fmt.Sprintf(`{"steps":10,"noise_std":%g}`, noise[k]))))
+		}
+		var texts []string
+		for _, r := range summaryOf(t, results, "").Rows {
+			texts = append(texts, r.VaryingSettings)
+		}
+		return texts
+	}
+	if got := of(0.02, 0.05); !slices.Equal(got, []string{"", ""}) {
+		t.Errorf("the noise level: %q", got)
+	}
+	if got := of(0.02, 0.1); !slices.Equal(got, []string{"noise_std=0.02", "noise_std=0.1"}) {
+		t.Errorf("another level in a row: %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"ddiff/coordinator/report/sweep"
@@ -104,9 +105,18 @@ func vary(rows []Row) Varying {
 		v.Params = setVarying(same, func(r *Row) string { return r.Params }, func(r *Row, s string) { r.VaryingParams = s }) || v.Params
 	}
 	for _, same := range methods {
-		v.Settings = setVarying(same, func(r *Row) string { return r.Settings }, func(r *Row, s string) { r.VaryingSettings = s }) || v.Settings
+		settings := func(r *Row) string { return r.Settings }
+		if !slices.ContainsFunc(same, func(r *Row) bool { return r.besideNoise() == r.Settings }) {
+			settings = (*Row).besideNoise // the noise level says it
+		}
+		v.Settings = setVarying(same, settings, func(r *Row, s string) { r.VaryingSettings = s }) || v.Settings
 	}
 	return v
+}
+
+// besideNoise are the settings without noise_std, if it is the noise level of the row, as it is by default.
+func (r *Row) besideNoise() string {
+	return strings.Join(slices.DeleteFunc(sweep.Assignments(r.Settings), func(a string) bool { return a == "noise_std="+r.Sigma.String() }), ";")
 }
 
 func setVarying(rows []*Row, get func(*Row) string, set func(*Row, string)) bool {
