@@ -42,8 +42,8 @@ type RunConfig struct {
 	// Keep selects the items of the campaign that run; see shard.Config. Optional.
 	Keep func(it *item.Item) bool
 	// Read is called for each window that was read, before its items are published: with the number of items so far,
-	// the number of solver steps of the pending ones when they were read, and whether the dataset is complete.
-	// Optional.
+	// the number of solver steps of the pending ones when they were read, and whether the dataset is complete. It is called again
+	// without the steps of an item that failed before its first one. Optional.
 	Read func(items, steps int, complete bool)
 	// Finished is called for each item that reaches its final state, in one goroutine with Read. found means that the
 	// item needed no work, because the store has its result. Optional.
@@ -87,6 +87,7 @@ type Run struct {
 	cfg    RunConfig
 	copies map[string][]item.Item // the other items of pending identities
 	steps  int                    // solver steps of the items to restore
+	read   bool                   // the dataset is complete
 }
 
 const (
@@ -222,7 +223,8 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated
 			run.steps += stepsOf(it)
 		}
 	}
-	run.cfg.Read(r.outcomes.ledger.Items(), run.steps, w.Last)
+	run.read = w.Last
+	run.cfg.Read(r.outcomes.ledger.Items(), run.steps, run.read)
 	return nil
 }
 
@@ -245,4 +247,8 @@ func (run *Run) itemSettled(res item.Result, found bool) {
 		run.cfg.Finished(res, found)
 	}
 	delete(run.copies, id)
+	if res.Attempt > 0 && res.Outcome != item.OutcomeDone && res.Seconds == 0 {
+		run.steps -= stepsOf(res.Item)
+		run.cfg.Read(run.runner.outcomes.ledger.Items(), run.steps, run.read)
+	}
 }

@@ -36,12 +36,17 @@ func TestRun(t *testing.T) {
 	if got := names(items); !slices.Equal(got, want) {
 		t.Errorf("published %v, want %v", got, want)
 	}
-	r.publish(result(items[0], item.OutcomeFailed, "image is too dark"))
+	unsolved := result(items[0], item.OutcomeFailed, "image is too dark")
+	unsolved.Steps, unsolved.Seconds = 0, 0
+	r.publish(unsolved)
 	r.publish(result(items[1], item.OutcomeDead, "disk is on fire"))
 	c.restore(r, items[2:])
 	must(t, r.await())
 	counts := manifest.Counts{Items: 8, Done: 4, Failed: 3, Dead: 1}
 	r.wantCounts(counts)
+	if r.items != 8 || r.steps != 50 {
+		t.Errorf("in the end %d items, %d steps; want 8, and 50 without those of the item that had none", r.items, r.steps)
+	}
 	if len(r.finished) != 8 || r.announced("image0 hdr").reason != "image is too dark" ||
 		r.announced("image1 hdr").outcome != item.OutcomeDead ||
 		!strings.Contains(r.announced("broken hdr").reason, filepath.Join(dir, "broken.png")) {
