@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,8 +163,8 @@ func mostImages(rows []aggregate.Row) map[sweep.Problem]int {
 	return most
 }
 
-// markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM and the
-// residual nearest to zero, ties included. A problem with a suspect row has none, nor has a figure that the rows have for different numbers of images.
+// markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM, ties of the
+// printed figures included. A problem with a suspect row has none, nor has a figure that the rows have for different numbers of images.
 func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 	if s.Oracle {
 		return
@@ -184,7 +183,7 @@ func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 			if len(rows) == 1 || refused[rows[0].Problem] || c.merit == nil {
 				continue
 			}
-			top, first := math.Inf(-1), c.of(&rows[0])
+			best, first := statistic.Estimate{}, c.of(&rows[0])
 			if slices.ContainsFunc(rows, func(r aggregate.Row) bool {
 				e := c.of(&r)
 				return e.N != first.N || e.Measurements != first.Measurements
@@ -192,13 +191,13 @@ func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 				continue
 			}
 			for i := range rows {
-				if e := c.of(&rows[i]); e.N > 0 {
-					top = max(top, c.merit(e.Mean))
+				if e := c.of(&rows[i]); e.N > 0 && (best.N == 0 || c.merit(e.Mean) > c.merit(best.Mean)) {
+					best = e
 				}
 			}
 			for i := range rows {
 				e := c.of(&rows[i])
-				lines[i][t.Labels+k].Best = e.N > 0 && c.merit(e.Mean) == top
+				lines[i][t.Labels+k].Best = e.N > 0 && c.text(e, "") == c.text(best, "")
 			}
 		}
 		lines = lines[len(rows):]

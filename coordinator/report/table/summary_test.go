@@ -51,6 +51,18 @@ func TestNothingIsBoldWithoutComparison(t *testing.T) {
 	}
 }
 
+// TestEqualFiguresAreBold: figures that are printed equal are both bold, the higher one of others alone.
+func TestEqualFiguresAreBold(t *testing.T) {
+	t.Parallel()
+	results := []item.Result{
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25.004, 20, 0.7004, 0)), reporttest.Result(t, "hdr", "dpir", "a", 0, reporttest.Scored(25.001, 20, 0.7006, 0)),
+	}
+	text := tableText(t, summaryOf(t, results, selection.First), table.FormatMarkdown)
+	if strings.Count(text, "**25.00**") != 2 || strings.Count(text, "**0.701**") != 1 || strings.Contains(text, "**0.700**") {
+		t.Errorf("PSNR 25.00 and 25.00, SSIM 0.700 and 0.701:\n%s", text)
+	}
+}
+
 // A mean over fewer images than that of another row is not the best.
 func TestFiguresOfFewerImagesAreNotBold(t *testing.T) {
 	t.Parallel()
