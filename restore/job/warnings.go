@@ -267,7 +267,8 @@ func (j *Job) independentEntries() float64 {
 
 func warnWorse(m item.Metrics) *item.Warning {
 	psnr, degraded := m.Of(metric.NamePSNR), m.Of(metric.Degraded(metric.NamePSNR))
-	if !(psnr < degraded) { // or undefined
+	const least = 0.01             // dB: a smaller loss is one of rounding, as where a method returns the measurement
+	if !(degraded-psnr >= least) { // or undefined
 		return nil
 	}
 	return &item.Warning{Code: item.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", psnr, degraded)}

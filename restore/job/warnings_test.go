@@ -54,6 +54,7 @@ func TestWarnings(t *testing.T) {
 		"misfit":                  {1.6, nan, nan, 0.3, 0.3, "", 5, true, "residual"},
 		"fits the noise":          {0.1, nan, nan, 0.3, 0.3, "", 5, true, "residual"},
 		"worse":                   {1, 23.9, 24, 0.3, 0.3, "", 5, true, "worse"},
+		"as the measurement":      {1, 24 - 1e-9, 24, 0.3, 0.3, "", 5, true, ""},
 		"no measured image":       {1, 8, nan, 0.3, 0.3, "", 5, true, ""},
 		"flat":                    {1, nan, nan, 0.05, 0.3, "", 5, true, "flat"},
 		"as flat as y":            {1, nan, nan, 0.001, 0.06, "", 5, true, ""},
