@@ -54,7 +54,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 		return res, err
 	}
 	res := e.result(t, item.OutcomeDone, "")
-	res.Seconds, res.Batch, res.Cost = t.seconds, t.batch, item.Cost(t.cost)
+	res.Batch, res.Cost = t.batch, item.Cost(t.cost)
 	if e.cfg.Log != nil {
 		res.Log = e.cfg.Log.Lines(t.Item.ID, false)
 	}
@@ -193,7 +193,7 @@ func (c *core) result(t *task, o item.Outcome, reason string) *item.Result {
 	}
 	return &item.Result{
 		Schema: item.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
-		Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
+		Seconds: t.seconds, Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: c.cfg.Now().UTC(),
 	}

@@ -155,7 +155,7 @@ func (s *simulator) record(begin, end time.Time, items int) {
 // finish writes result.json without metrics and artifacts.
 func (s *simulator) finish(t *task) (*item.Result, error) {
 	res := s.result(t, item.OutcomeDone, "")
-	res.Seconds, res.Batch = t.seconds, t.batch
+	res.Batch = t.batch
 	err := s.stage(t, telemetry.StageWrite, s.cfg.Limits.Finish, func(ctx context.Context) error {
 		err := t.createResult(ctx, res)
 		if errors.Is(err, storage.ErrExists) {

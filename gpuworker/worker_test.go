@@ -242,6 +242,8 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 			w.stop(t)
 			if r := got["bad"]; r.Outcome != item.OutcomeFailed || !strings.Contains(r.Reason, "diverged") || !strings.Contains(r.Reason, "gamma0") {
 				t.Errorf("the bad item is %s: %s", r.Outcome, r.Reason)
+			} else if r.Seconds == 0 {
+				t.Error("the result of the bad item has not the time of its steps") // its steps would leave the total of a progress
 			}
 			r := wantStored(t, s, good.ID)
 			if r.Metrics["residual"] != want.Metrics["residual"] {
