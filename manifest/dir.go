@@ -34,7 +34,7 @@ func (s *stream) walk(root, below string, recursive bool) error {
 		return err
 	}
 	dir := filepath.Join(root, below)
-	if _, err := os.Lstat(filepath.Join(dir, outputLock)); err == nil && below != "" {
+	if below != "" && isOutput(dir) {
 		s.onSkip(dir)
 		return nil
 	}
@@ -73,6 +73,22 @@ func (s *stream) walk(root, below string, recursive bool) error {
 	return nil
 }
 
+// isOutput reports whether a directory is an output of ddiff.
+func isOutput(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, outputLock))
+	return err == nil
+}
+
+// inOutput reports whether a file is in an output below root.
+func inOutput(root, path string) bool {
+	for dir := filepath.Dir(path); len(dir) > len(root); dir = filepath.Dir(dir) {
+		if isOutput(dir) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *stream) file(name, path string) error {
 	return s.emit(Row{Name: filepath.ToSlash(name), Image: path, Err: checkImage(path)})
 }
@@ -84,7 +100,8 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 const globSpecial = `*?[`
 
 // glob emits the images that match a pattern, sorted by path. Names are relative to the last directory
-// before the pattern's first special character. As in a shell, an unreadable directory has no matches.
+// before the pattern's first special character. As in a shell, an unreadable directory has no matches. Files of an output below that
+// directory are skipped.
 func (s *stream) glob(pattern string) error {
 	if strings.Contains(pattern, "**") {
 		return fmt.Errorf("%w: ** is not supported; give the directory and dataset.recursive: true", ErrNoDataset)
@@ -94,24 +111,32 @@ func (s *stream) glob(pattern string) error {
 		return fmt.Errorf("%w: %w; check the brackets of dataset.path", ErrNoDataset, err)
 	}
 	root := filepath.Dir(pattern[:strings.IndexAny(pattern, globSpecial)+1])
+	matches = slices.DeleteFunc(matches, func(path string) bool {
+		if matchesHidden(pattern, path) {
+			return true
+		}
+		written := inOutput(root, path)
+		if written {
+			s.onSkip(path)
+		}
+		return written
+	})
 	var images []string
 	for _, path := range matches {
-		if !matchesHidden(pattern, path) && s.set.isEntry(path) {
+		if s.set.isEntry(path) {
 			images = append(images, strings.TrimPrefix(strings.TrimPrefix(path, root), string(filepath.Separator)))
 		}
 	}
 	images = stems(images)
 	for _, path := range matches {
-		switch {
-		case matchesHidden(pattern, path):
-		case s.set.isEntry(path):
-			if err := s.file(images[0], path); err != nil {
-				return err
-			}
-			images = images[1:]
-		default:
+		if !s.set.isEntry(path) {
 			s.onSkip(path)
+			continue
 		}
+		if err := s.file(images[0], path); err != nil {
+			return err
+		}
+		images = images[1:]
 	}
 	if s.rows == 0 {
 		return fmt.Errorf("%w: the glob matches no image, %d other entries; want files that end in %s", ErrEmptyDataset, s.skipped, imageKinds())

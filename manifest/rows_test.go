@@ -134,11 +134,24 @@ func TestDirectories(t *testing.T) {
 // TestOutputInDirectory: the pictures of an output below the images are no images.
 func TestOutputInDirectory(t *testing.T) {
 	t.Parallel()
-	root := plant(t, map[string]string{"a.png": "x", "out/.ddiff/lock": "", "out/mosaic.png": "x", "out/items/b/truth.png": "x"})
-	rows, skipped, err := collect(t, Dataset{Path: root, Recursive: true})
-	must(t, err)
-	if got := describe(root, rows); got != "a = a.png\n" || !slices.Equal(skipped, []string{filepath.Join(root, "out")}) {
-		t.Errorf("%s, skipped %q", got, skipped)
+	root := plant(t, map[string]string{"a/a.png": "x", "out/.ddiff/lock": "", "out/mosaic.png": "x", "out/items/b/truth.png": "x"})
+	for _, tc := range []struct {
+		dataset       Dataset
+		want, skipped string
+	}{
+		{Dataset{Path: root, Recursive: true}, "a/a = a/a.png\n", "out"},
+		{Dataset{Path: root + "/*/*.png"}, "a/a = a/a.png\n", "out/mosaic.png"},
+		{Dataset{Path: root + "/[ao]*/*/*/*.png"}, "", "out/items/b/truth.png"},
+		{Dataset{Path: root + "/out/items/*/truth.png"}, "b/truth = out/items/b/truth.png\n", ""}, // the output is meant
+	} {
+		rows, skipped, err := collect(t, tc.dataset)
+		if tc.want != "" {
+			must(t, err)
+		}
+		got, gotSkipped := describe(root, rows), strings.TrimPrefix(strings.Join(skipped, " "), root+"/")
+		if got != tc.want || gotSkipped != tc.skipped {
+			t.Errorf("%s: %s, skipped %q", tc.dataset.Path, got, gotSkipped)
+		}
 	}
 }
 
