@@ -80,6 +80,9 @@ func TestOutputAmongImages(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
 		t.Errorf("%d entries, error %v", len(entries), err)
 	}
+	brackets := filepath.Join(dir, "chelsea[1].png") // is no pattern
+	must(t, os.Rename(filepath.Join(dir, "chelsea.png"), brackets))
+	wantCode(t, ddiff(t, quick(brackets, "--unchecked", "--results", dir)...), 0)
 }
 
 // unfinished is the last line of a run with pending items.

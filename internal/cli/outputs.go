@@ -84,10 +84,10 @@ func CheckTarget(dir string) error {
 // pictures for images. An output in a folder below is no error.
 func CheckApart(output, images string) error {
 	images = strings.TrimPrefix(images, manifest.LocalPrefix)
-	if strings.ContainsAny(filepath.Base(images), `*?[`) {
-		images = filepath.Dir(images)
-	}
 	in, unread := os.Stat(images)
+	if unread != nil && strings.ContainsAny(filepath.Base(images), `*?[`) { // no file whose name has brackets
+		in, unread = os.Stat(filepath.Dir(images))
+	}
 	out, absent := os.Stat(output)
 	if unread == nil && absent == nil && in.IsDir() && os.SameFile(in, out) {
 		return Usage(fmt.Errorf("%s is the folder of the images, where the next run would take the report's pictures for images; give another directory", output))
