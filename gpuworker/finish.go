@@ -74,14 +74,19 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	if err == nil && existing == nil {
 		existing, err = t.put(ctx, restored)
 	}
-	if err != nil || existing != nil {
-		return existing, err
+	if err == nil && existing == nil {
+		err = t.createResult(ctx, res)
+		if errors.Is(err, storage.ErrExists) {
+			existing, err = t.readExisting(ctx)
+		}
 	}
-	err = t.createResult(ctx, res)
-	if errors.Is(err, storage.ErrExists) {
-		return t.restoreExistingResult(ctx)
+	switch {
+	case existing != nil: // a file of this worker that was not written is not needed then
+		return existing, t.writeBack(ctx, existing)
+	case err != nil:
+		return nil, err
 	}
-	return res, err
+	return res, nil
 }
 
 // putAll puts files of the item together: each takes a round trip to the store. If one fails, the others are not given up: the server might execute their requests late.
@@ -134,22 +139,17 @@ func (t *task) createResult(ctx context.Context, res *item.Result) error {
 	return nil
 }
 
-// restoreExistingResult returns the result that another worker created while this worker wrote its files, and writes back those of the other that
-// this worker has replaced.
-func (t *task) restoreExistingResult(ctx context.Context) (*item.Result, error) {
-	res, err := t.readExisting(ctx)
-	if err != nil {
-		return nil, err
-	}
+// writeBack writes the files of a result that another worker created while this worker wrote its files, and replaced those.
+func (t *task) writeBack(ctx context.Context, res *item.Result) error {
 	for _, f := range t.replaced {
 		if regular.SHA256(f.Data) != res.Artifacts[f.Name] {
 			continue
 		}
 		if err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, f.Name), f.Data); err != nil {
-			return nil, fmt.Errorf("write %s: %w", f.Name, err)
+			return fmt.Errorf("write %s: %w", f.Name, err)
 		}
 	}
-	return res, nil
+	return nil
 }
 
 // readResult reads the stored result of an item.
