@@ -35,15 +35,22 @@ type Beacon struct {
 // a killed worker remains; its time shows its age.
 func (b *Beacon) Run(ctx context.Context) error {
 	key := manifest.KeyWorkerPrefix + queue.Token(b.Worker.cfg.Name)
+	b.Worker.beating.Store(true)
+	defer b.Worker.beating.Store(false)
 	tick := time.NewTicker(beatInterval)
 	defer tick.Stop()
+	var published chan struct{}
 	for {
 		if err := b.publish(ctx, key); err != nil && ctx.Err() == nil {
 			b.Logger.Warn("could not publish heartbeat", "reason", err)
 		}
+		if published != nil {
+			close(published)
+			published = nil
+		}
 		select {
 		case <-tick.C:
-		case <-b.Worker.trial:
+		case published = <-b.Worker.trial:
 		case <-ctx.Done():
 			b.finish(context.WithoutCancel(ctx), key)
 			return ctx.Err()

@@ -85,7 +85,12 @@ func TestBeaconPublishes(t *testing.T) {
 			}
 			board.err = nil
 		})
-		w.trial <- struct{}{}
+		w.announce(t.Context()) // returns after a heartbeat
+		board.look(func() {
+			if len(board.calls) != 4 {
+				t.Errorf("calls %q when a preflight begins", board.calls)
+			}
+		})
 		synctest.Wait()
 		s.Stop()
 		if want := fmt.Sprint([]string{"put " + key, "put " + key, "put " + key, "put " + key, "delete " + key}); fmt.Sprint(board.calls) != want {

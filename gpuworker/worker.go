@@ -29,8 +29,9 @@ type Worker struct {
 	campaigns campaigns // Config.Work, nil if it dispatches one campaign
 	restorer  restorer
 	stats     stats
-	settled   chan struct{} // receives after an item ended
-	trial     chan struct{} // receives when a preflight begins
+	settled   chan struct{}      // receives after an item ended
+	beating   atomic.Bool        // a Beacon runs
+	trial     chan chan struct{} // a preflight begins; the Beacon closes the channel after its next heartbeat
 	breaker   *guard.Breaker[*task]
 	decoding  *raster.Budget
 	passes    *guard.Passes // of the goroutine that leases
@@ -82,7 +83,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger),
 		device: make(chan struct{}, 1)}
-	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1), trial: make(chan struct{}, 1), started: cfg.Now().UTC()}
+	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1), trial: make(chan chan struct{}, 1), started: cfg.Now().UTC()}
 	w.campaigns, _ = cfg.Work.(campaigns)
 	w.passes = guard.NewPasses(cfg.Now)
 	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(job.DecodeMemory())
@@ -202,14 +203,29 @@ func (w *Worker) pauseAfter(ctx context.Context, err error) error {
 	return nil
 }
 
+// announce waits until a heartbeat names the campaign whose preflight begins, which may end the worker; at most for the interval of heartbeats.
+func (w *Worker) announce(ctx context.Context) {
+	if !w.beating.Load() {
+		return
+	}
+	published, limit := make(chan struct{}), time.After(beatInterval)
+	select {
+	case w.trial <- published:
+	case <-limit:
+		return
+	}
+	select {
+	case <-published:
+	case <-limit:
+	case <-ctx.Done():
+	}
+}
+
 // prepareAll prepares the items of one assignment and sends them to out.
 func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
 	w.stats.campaign.Store(a.Campaign)
 	if leases[0].Class() == manifest.ClassPreflight {
-		select {
-		case w.trial <- struct{}{}:
-		default:
-		}
+		w.announce(ctx)
 	}
 	in := newAssigned(a, len(leases), w.decoding, w.cfg.SolveMemory)
 	tasks := make([]*task, len(leases))
