@@ -37,7 +37,7 @@ for package in image/... compress/... github.com/klauspost/compress/{flate,inter
 	race+=("-gcflags=$package=-race=false")
 done
 
-# Stages run in lanes beside each other: processes wait for each other while another lane computes.
+# Stages run in two lanes beside each other: processes wait for each other while the other lane computes.
 stage() { # stage NAME COMMAND...
 	local name=$1 begin=$SECONDS result=passed TIMEFORMAT='== processor time: %U s, and %S s in the kernel'
 	shift
@@ -101,14 +101,11 @@ packages_lane() { # lint, the packages and exported priors
 	stage "exported priors" scripts/priors-test.sh
 }
 
-clusters_lane() { # clusters of processes, which wait for most of their time
-	stage "clusters of processes" testbed
-	stage "compose, units and releases" deployment
-}
-
-processes_lane() { # the program, the repository and Python
+processes_lane() { # the program, clusters, the repository and Python
 	stage "the program" gotests program ./cmd/ddiff
 	stage "the program, with the race detector" racing_program
+	stage "clusters of processes" testbed
+	stage "compose, units and releases" deployment
 	rules
 	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
 		--junitxml="$reports/python.xml" tools/tests
@@ -124,19 +121,16 @@ if [[ ${1:-} == quick ]]; then
 else
 	# `make runtime` installs OpenVINO only together with ONNX Runtime, and without it its tests skip.
 	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO"
-	lanes=
-	for lane in clusters processes; do
-		${lane}_lane >"$reports/$lane.log" 2>&1 &
-		lanes+=" $!"
-	done
+	processes_lane >"$reports/processes.log" 2>&1 &
+	processes=$!
 	packages_lane &
-	lanes+=" $!"
-	# The shell starts all with interrupts ignored, and cannot act on a signal while it waits for a program.
+	lanes="$! $processes"
+	# The shell starts both with interrupts ignored, and cannot act on a signal while it waits for a program.
 	trap 'trap - INT TERM; kill 0' INT TERM
 	for lane in $lanes; do
 		wait "$lane" || echo " [a lane]" >>"$reports/failed"
 	done
-	cat "$reports"/{clusters,processes}.log
+	cat "$reports/processes.log"
 	stage "figures of the host" make bench-host
 fi
 
