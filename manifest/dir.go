@@ -8,8 +8,17 @@ import (
 	"strings"
 )
 
-// outputLock is the file that marks an output of ddiff.
-const outputLock = ".ddiff/lock"
+// written has the names of the files and folders with pictures that ddiff writes into an output.
+var written = []string{"items", "restored", "sheets", "figures", "mosaic.png"}
+
+// IsWritten reports whether ddiff wrote a file or folder into an output: it is no image of a later run.
+func IsWritten(path string) bool {
+	if !slices.Contains(written, filepath.Base(path)) {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(filepath.Dir(path), ".ddiff", "lock"))
+	return err == nil
+}
 
 // directory emits the images of a directory, sorted by name. A subdirectory with the name of an image is a failing row.
 func (s *stream) directory(root string, recursive bool) error {
@@ -27,17 +36,12 @@ func (s *stream) directory(root string, recursive bool) error {
 }
 
 // walk emits the images of root/below. Names lose their extension if they stay unique in their directory. A directory below root that
-// cannot be listed is a failing row: the number of its images is unknown, but the directory is reported. An output below root is
-// skipped: its pictures would be images of the next run.
+// cannot be listed is a failing row: the number of its images is unknown, but the directory is reported.
 func (s *stream) walk(root, below string, recursive bool) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
 	dir := filepath.Join(root, below)
-	if below != "" && isOutput(dir) {
-		s.onSkip(dir)
-		return nil
-	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		err = fmt.Errorf("list the directory: %w", reason(err))
@@ -46,7 +50,7 @@ func (s *stream) walk(root, below string, recursive bool) error {
 		}
 		return s.emit(Row{Name: filepath.ToSlash(below), Image: dir, Err: &FieldError{File: dir, Err: err}})
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return hidden(e.Name()) })
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return hidden(e.Name()) || s.isWritten(filepath.Join(dir, e.Name())) })
 	var images []string
 	for _, e := range entries {
 		if s.set.isEntry(e.Name()) {
@@ -73,20 +77,13 @@ func (s *stream) walk(root, below string, recursive bool) error {
 	return nil
 }
 
-// isOutput reports whether a directory is an output of ddiff.
-func isOutput(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, outputLock))
-	return err == nil
-}
-
-// inOutput reports whether a file is in an output below root.
-func inOutput(root, path string) bool {
-	for dir := filepath.Dir(path); len(dir) > len(root); dir = filepath.Dir(dir) {
-		if isOutput(dir) {
-			return true
-		}
+// isWritten is [IsWritten], and counts the path as skipped.
+func (s *stream) isWritten(path string) bool {
+	is := IsWritten(path)
+	if is {
+		s.onSkip(path)
 	}
-	return false
+	return is
 }
 
 func (s *stream) file(name, path string) error {
@@ -100,8 +97,7 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 const globSpecial = `*?[`
 
 // glob emits the images that match a pattern, sorted by path. Names are relative to the last directory
-// before the pattern's first special character. As in a shell, an unreadable directory has no matches. Files of an output below that
-// directory are skipped.
+// before the pattern's first special character. As in a shell, an unreadable directory has no matches.
 func (s *stream) glob(pattern string) error {
 	if strings.Contains(pattern, "**") {
 		return fmt.Errorf("%w: ** is not supported; give the directory and dataset.recursive: true", ErrNoDataset)
@@ -112,14 +108,13 @@ func (s *stream) glob(pattern string) error {
 	}
 	root := filepath.Dir(pattern[:strings.IndexAny(pattern, globSpecial)+1])
 	matches = slices.DeleteFunc(matches, func(path string) bool {
-		if matchesHidden(pattern, path) {
-			return true
+		for is := path; len(is) > len(root); is = filepath.Dir(is) {
+			if IsWritten(is) {
+				s.onSkip(path)
+				return true
+			}
 		}
-		written := inOutput(root, path)
-		if written {
-			s.onSkip(path)
-		}
-		return written
+		return matchesHidden(pattern, path)
 	})
 	var images []string
 	for _, path := range matches {

@@ -80,21 +80,6 @@ func CheckTarget(dir string) error {
 	return nil
 }
 
-// CheckApart returns an error for an output in the folder of images itself, also of a pattern: the next run would take the report's
-// pictures for images. An output in a folder below is no error.
-func CheckApart(output, images string) error {
-	images = strings.TrimPrefix(images, manifest.LocalPrefix)
-	in, unread := os.Stat(images)
-	if unread != nil && strings.ContainsAny(filepath.Base(images), `*?[`) { // no file whose name has brackets
-		in, unread = os.Stat(filepath.Dir(images))
-	}
-	out, absent := os.Stat(output)
-	if unread == nil && absent == nil && in.IsDir() && os.SameFile(in, out) {
-		return Usage(fmt.Errorf("%s is the folder of the images, where the next run would take the report's pictures for images; give another directory", output))
-	}
-	return nil
-}
-
 // AtLeastOne yields the results, or an error if there are none.
 func AtLeastOne(results iter.Seq2[item.Result, error], args []string) iter.Seq2[item.Result, error] {
 	return func(yield func(item.Result, error) bool) {

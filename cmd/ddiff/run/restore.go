@@ -93,13 +93,6 @@ func newRestoreCommand(c manifest.Catalogue) *cobra.Command {
 
 // run restores the files.
 func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	if o.results != "" {
-		for _, arg := range args {
-			if err := cli.CheckApart(o.results, arg); err != nil {
-				return err
-			}
-		}
-	}
 	inputs, refused, skipped, folders, err := findPictures(args, o.recursive)
 	if err == nil {
 		err = o.resolveOutput(inputs)

@@ -25,7 +25,6 @@ import (
 	"ddiff/restore/passport"
 	restorer "ddiff/restore/picture"
 	"ddiff/restore/raster"
-	"ddiff/storage"
 )
 
 // chosenRun tells the second file of the best of several runs.
@@ -59,7 +58,7 @@ type picture struct {
 }
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
-// pictures of a folder, and outputs in it, are no inputs. skipped counts other files of folders, folders names the folders in them, which recursive reads too; an argument that is
+// pictures of a folder, and those in it that ddiff wrote into an output, are no inputs. skipped counts other files of folders, folders names the folders in them, which recursive reads too; an argument that is
 // no measurement, and a folder that cannot be read, has its error in refused.
 func findPictures(args []string, recursive bool) (inputs []*picture, refused map[string]error, skipped int, folders []string, err error) {
 	refused = map[string]error{}
@@ -90,14 +89,14 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 				case err != nil:
 					refused[path] = errors.Unwrap(err)
 				case path == root:
-				case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || storage.HasLock(path)):
+				case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || manifest.IsWritten(path)):
 					return fs.SkipDir
 				case strings.HasPrefix(e.Name(), ".") || again && !e.IsDir():
 				case e.IsDir() && !recursive:
 					folders = append(folders, path)
 					return fs.SkipDir
 				case e.IsDir():
-				case !isMeasurement(path):
+				case !isMeasurement(path), manifest.IsWritten(path):
 					skipped++
 				default:
 					sub, err := filepath.Rel(root, filepath.Dir(path))
@@ -108,6 +107,8 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 			if err != nil {
 				return nil, nil, 0, nil, err
 			}
+		case len(args) > 1 && manifest.IsWritten(arg): // a shell's pattern names it
+			skipped++
 		case isMeasurement(arg):
 			if err := add(arg, ""); err != nil {
 				return nil, nil, 0, nil, err

@@ -93,7 +93,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return err
 	}
 	defer sources.Close()
-	if err := errors.Join(cli.CheckTarget(spec.Output), cli.CheckApart(spec.Output, spec.Dataset.Path)); err != nil {
+	if err := cli.CheckTarget(spec.Output); err != nil {
 		return err
 	}
 	results, err := storage.Open(ctx, spec.Output, storage.Options{Lock: true, Logger: tel.Logger})
