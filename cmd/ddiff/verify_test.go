@@ -209,7 +209,7 @@ func TestVerifyTampering(t *testing.T) {
 			[][]string{{restored + ": pixels: "}, {restored + ": passport: ", "the file ends in the chunk"}, {restored + ": file: "}},
 		},
 		{
-			"the image is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, restored))) }, 2,
+			"the image is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, restored))) }, 1,
 			[][]string{{restored + ": file: is missing", "put the original back, or move the item's folder away and run its campaign again"}},
 		},
 		{

@@ -52,7 +52,7 @@ func (p ProcessFlags) log(stderr io.Writer) (cfg telemetry.Config, err error) {
 		return cfg, err
 	}
 	if err := cfg.Validate(); err != nil {
-		return cfg, Usage(fmt.Errorf("--log-format: %w", err))
+		return cfg, Usage(fmt.Errorf("--log-format: %q is none of %s, %s", p.logFormat, telemetry.LogText, telemetry.LogJSON))
 	}
 	return cfg, nil
 }

@@ -181,7 +181,9 @@ func (l List) Find(name string) (Parameter, bool) {
 // Complete returns the given numbers with defaults for the missing ones. It returns ErrInvalid for an unknown name and for a number out of range.
 func (l List) Complete(given map[string]float64) (map[string]float64, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if _, ok := l.Find(name); !ok {
+		if _, ok := l.Find(name); !ok && len(l) == 0 {
+			return nil, fmt.Errorf("%w %s: there is no parameter", ErrInvalid, name)
+		} else if !ok {
 			return nil, fmt.Errorf("%w %s: the parameters are %v", ErrInvalid, name, l.Names())
 		}
 	}

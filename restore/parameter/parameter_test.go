@@ -28,6 +28,9 @@ func TestComplete(t *testing.T) {
 	if got, err = list.Complete(nil); err != nil || got["margin"] != 0 || len(got) != 3 {
 		t.Errorf("defaults %v, %v", got, err)
 	}
+	if _, err = (parameter.List{}).Complete(map[string]float64{"std": 1}); !errors.Is(err, parameter.ErrInvalid) || !strings.Contains(err.Error(), "std: there is no parameter") {
+		t.Errorf("without parameters: %v", err)
+	}
 }
 
 func TestRefusals(t *testing.T) {

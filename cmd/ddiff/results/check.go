@@ -48,8 +48,11 @@ type output struct {
 	passport *passport.Passport // nil when it cannot be read
 }
 
+// addProblem adds a problem, once.
 func (o *output) addProblem(file, field, format string, args ...any) {
-	o.Problems = append(o.Problems, problem{file, field, fmt.Sprintf(format, args...)})
+	if p := (problem{file, field, fmt.Sprintf(format, args...)}); !slices.Contains(o.Problems, p) {
+		o.Problems = append(o.Problems, p)
+	}
 }
 
 // addNewer adds the note that a newer version wrote the output.
