@@ -90,7 +90,10 @@ func TestOperateRunbook(t *testing.T) {
 	for _, line := range commands {
 		line, _, _ = strings.Cut(line, "#")
 		line = strings.TrimSpace(line)
-		words := strings.Fields(strings.NewReplacer(" ID", " "+id, "ITEM", dead.ID, "URL", c.NATS.URL(RoleCommand)).Replace(line))
+		words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(strings.NewReplacer(" ID", " "+id, "ITEM", dead.ID, "URL", c.NATS.URL(RoleCommand)).Replace(line), -1)
+		for i := range words {
+			words[i] = strings.Trim(words[i], "'")
+		}
 		if len(words) < 2 || words[0] != "ddiff" {
 			t.Errorf("%q is no command of ddiff", line)
 			continue
