@@ -87,7 +87,6 @@ type Run struct {
 	cfg    RunConfig
 	copies map[string][]item.Item // the other items of pending identities
 	steps  int                    // solver steps of the items to restore
-	read   bool                   // the dataset is complete
 }
 
 const (
@@ -223,8 +222,7 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated
 			run.steps += stepsOf(it)
 		}
 	}
-	run.read = w.Last
-	run.cfg.Read(r.outcomes.ledger.Items(), run.steps, run.read)
+	run.cfg.Read(r.outcomes.ledger.Items(), run.steps, w.Last)
 	return nil
 }
 
@@ -249,6 +247,6 @@ func (run *Run) itemSettled(res item.Result, found bool) {
 	delete(run.copies, id)
 	if res.Attempt > 0 && res.Outcome != item.OutcomeDone && res.Seconds == 0 {
 		run.steps -= stepsOf(res.Item)
-		run.cfg.Read(run.runner.outcomes.ledger.Items(), run.steps, run.read)
+		run.cfg.Read(run.runner.outcomes.ledger.Items(), run.steps, run.runner.windows.complete)
 	}
 }

@@ -208,15 +208,15 @@ func (w *Worker) announce(ctx context.Context) {
 	if !w.beating.Load() {
 		return
 	}
-	published, limit := make(chan struct{}), time.After(beatInterval)
+	published := make(chan struct{})
 	select {
 	case w.trial <- published:
-	case <-limit:
+	default: // the heartbeat before this one is late already
 		return
 	}
 	select {
 	case <-published:
-	case <-limit:
+	case <-time.After(beatInterval):
 	case <-ctx.Done():
 	}
 }
