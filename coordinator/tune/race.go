@@ -26,7 +26,8 @@ type Entrant struct {
 // one, of the entrants in the worse half those are stopped whose 95 % interval of the difference from the leader, paired
 // by image, is below zero. An entrant that fails on an image is behind all without a failure, and is stopped when another
 // one has none. An image on which all of them fail is left out. The race ends when one entrant remains, or after all images;
-// the entrant with the fewest failures and then the highest mean wins.
+// the entrant with the fewest failures and then the highest mean wins. Means of entrants with equally many failures are over the images
+// on which none of them failed.
 //
 // Use Next and Settle in turns until Next returns no entrants. The values decide alone: their order does not matter.
 type Race struct {
@@ -167,8 +168,22 @@ func (e *entrant) rounds() int {
 	return e.stopped
 }
 
-// mean is the mean over the images without a failure, 0 if there are none.
-func (r *Race) mean(e *entrant) float64 { return statistic.Average(e.defined()) }
+// mean is the mean over the images on which no entrant with as many failures failed, 0 if there are none: order compares the means
+// of these entrants, and their images differ.
+func (r *Race) mean(e *entrant) float64 {
+	if len(e.failed) == 0 {
+		return statistic.Average(e.values)
+	}
+	var shared []float64
+	for i, v := range e.values {
+		if !slices.ContainsFunc(r.entrants, func(o *entrant) bool {
+			return o.stopped == e.stopped && len(o.failed) == len(e.failed) && math.IsNaN(o.values[i])
+		}) {
+			shared = append(shared, v)
+		}
+	}
+	return statistic.Average(shared)
+}
 
 func (e *entrant) defined() []float64 {
 	return slices.DeleteFunc(slices.Clone(e.values), math.IsNaN)

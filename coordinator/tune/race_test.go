@@ -197,6 +197,19 @@ func TestFailuresAreWorst(t *testing.T) {
 	if key, ok := each.Winner(); !ok || key != "s01" {
 		t.Errorf("winner %q, want s01", key)
 	}
+
+	// s00 is better on every image that both restored, but lacks the easy one.
+	easy := tune.NewRace(entrants(2), images(4))
+	run(t, easy, func(key string, img tune.Image) float64 {
+		i := slices.Index(images(4), img)
+		if key == "s00" && i == 1 || key == "s01" && i == 0 {
+			return math.NaN()
+		}
+		return map[string]float64{"s00": 21, "s01": 20}[key] + []float64{0, 60, 0, 0}[i]
+	})
+	if key, _ := easy.Winner(); key != "s00" {
+		t.Errorf("winner %q, want s00", key)
+	}
 }
 
 // TestRaceIsReproducible runs races of random values with the settings in other orders.
