@@ -35,6 +35,14 @@ func measured() results {
 	}}
 }
 
+// TestMedian: of an even number of rounds the median is between the two in the middle.
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	if got, want := spreadOf([]float64{4, 1, 3, 9}), (spread{3.5, 1, 9}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestBenchSummary: shares are medians over rounds.
 func TestBenchSummary(t *testing.T) {
 	t.Parallel()

@@ -40,10 +40,10 @@ type results struct {
 // spread is the median of a sample, with its lowest and highest value.
 type spread struct{ median, low, high float64 }
 
-// spreadOf returns the spread of a sample, which must not be empty. The median of an even number is the lower one.
+// spreadOf returns the spread of a sample, which must not be empty.
 func spreadOf(sample []float64) spread {
 	s := slices.Sorted(slices.Values(sample))
-	return spread{s[(len(s)-1)/2], s[0], s[len(s)-1]}
+	return spread{(s[(len(s)-1)/2] + s[len(s)/2]) / 2, s[0], s[len(s)-1]}
 }
 
 // of returns the spread of a value of a setting over the rounds.

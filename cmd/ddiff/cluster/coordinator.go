@@ -119,8 +119,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return cli.Usage(errors.New("--store is missing; give --store s3://bucket/prefix, or a directory that all machines share"))
 	}
 	for flag, d := range map[string]time.Duration{"--archive-after": o.archive, "--ack-wait": o.ackWait, "--stall": o.stall} {
-		if d <= 0 {
-			return cli.Usage(fmt.Errorf("%s: %v is not positive", flag, d))
+		if d < time.Second {
+			return cli.Usage(fmt.Errorf("%s: %v is below 1s", flag, d))
 		}
 	}
 	if o.campaigns < 1 {
