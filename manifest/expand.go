@@ -72,7 +72,8 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []item.Item, f
 			if rowErr != nil {
 				failed = append(failed, e.failed(row, t, first, cell, rowErr))
 			} else if it, err := e.item(row, probe, t, first+cell, estimates); err != nil {
-				failed = append(failed, e.failed(row, t, first, cell, fmt.Errorf("task %s, method %s: %w", t.Name, t.Method, err)))
+				err = &FieldError{File: row.List, Line: row.Line, Err: fmt.Errorf("task %s, method %s: %w", t.Name, t.Method, err)}
+				failed = append(failed, e.failed(row, t, first, cell, err))
 			} else {
 				items = append(items, it)
 			}

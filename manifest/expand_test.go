@@ -197,7 +197,11 @@ func TestExpandPartly(t *testing.T) {
 	t.Parallel()
 	spec := testSpec()
 	spec.Tasks[1].Params["factor"] = 16
-	items, failed := NewExpander(spec, "prior", testResolve).Expand(Row{Name: "x", Image: "/x.png"}, testProbe(), 0)
+	row := Row{Name: "x", Image: "/x.png", List: "l.csv", Line: 7}
+	items, failed := NewExpander(spec, "prior", testResolve).Expand(row, testProbe(), 0)
+	if reason := failed[0].Reason; !strings.HasPrefix(reason, "l.csv:7: task super_resolution, method ddiff: ") {
+		t.Errorf("reason %q names no line of the list", reason)
+	}
 	var rest []item.Item
 	for _, r := range failed {
 		rest = append(rest, r.Item)

@@ -30,7 +30,7 @@ type rowMaker struct {
 
 // Row returns a row from the fields of entry n of the list, from 1; kind is the unit of n, such as line.
 func (c ListConfig) Row(n int, kind string, fields []Field) Row {
-	r := rowMaker{locate: c.Locate}
+	r := rowMaker{Row: Row{List: c.File, Line: n}, locate: c.Locate}
 	problem := func(field string, err error) {
 		if err != nil && r.Err == nil {
 			r.Err = &FieldError{File: c.File, Line: n, Field: field, Err: err}

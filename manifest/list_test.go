@@ -60,6 +60,10 @@ func TestListFormatsAgree(t *testing.T) {
 			{Index: 4, Name: "first cat-2", Image: in("a.png")},
 			{Index: 5, Name: "one, two", Image: in("a.png")},
 		}
+		header := strings.Count(name, "csv")
+		for i, line := range []int{1, 2, 4, 5, 6, 7} {
+			want[i].List, want[i].Line = name, header+line
+		}
 		if diff := cmp.Diff(want, rows, cmpopts.EquateErrors()); diff != "" {
 			t.Errorf("%s: wrong rows (-want +got):\n%s", name, diff)
 		}

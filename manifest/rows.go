@@ -35,6 +35,9 @@ type Row struct {
 	Width, Height int
 	// Overrides holds the row's own settings.
 	Overrides Overrides
+	// List and Line are the name of the list and the line that the row has there, from 1; zero in a dataset without lists.
+	List string
+	Line int
 	// Err is the error of this row. It names the file and, if known, line and field. Only path, name
 	// and task of such a row are valid.
 	Err error
