@@ -192,7 +192,7 @@ const (
 	WarnSigma    = "sigma"    // the stated noise level is far from that of the picture, or the estimate is doubtful
 	WarnChanged  = "changed"  // restored with another noise level or width of a blur than the stated or estimated one, with which the result was not to be believed
 	WarnDoubt    = "doubt"    // not to be believed, and not restored with other settings: by a campaign, or unchecked
-	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing
+	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing, or its mosaic is likely to be of another filter
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
 	WarnMask     = "mask"     // the mask's file was repaired, or is doubtful, or loses most pixels: it may be inverted
 	WarnKernel   = "kernel"   // the kernel's file was repaired, or is doubtful
