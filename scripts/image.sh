@@ -89,7 +89,7 @@ into_root() { # into_root ROLE ROOT
 	install -D -m 0755 "${BASH_SOURCE[0]}" "$root/usr/local/bin/image.sh"
 	# The root needs this machine's name servers.
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
-	chroot "$root" /usr/local/bin/image.sh system "$1"
+	TMPDIR=/tmp chroot "$root" /usr/local/bin/image.sh system "$1"
 	install -m 0755 "$built/ddiff" "$root/usr/local/bin/ddiff"
 	install -D -m 0644 priors/base.onnx "$root/usr/local/lib/ddiff/base.onnx"
 }
