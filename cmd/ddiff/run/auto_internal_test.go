@@ -238,7 +238,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestExamine: noise is denoised, strong JPEG compression is removed, and a clean picture is left alone.
+// TestExamine: noise is denoised where the compression leaves it, strong JPEG compression is removed, and a clean picture is left alone.
 func TestExamine(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "images", "coffee.png"))
@@ -249,11 +249,15 @@ func TestExamine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noisy := clean.Clone()
 	r := rand.New(rand.NewPCG(1, 1))
-	for i := range noisy.Pix {
-		noisy.Pix[i] = min(1, max(-1, noisy.Pix[i]+float32(0.08*r.NormFloat64())))
+	with := func(sigma float64) *raster.Image {
+		img := clean.Clone()
+		for i := range img.Pix {
+			img.Pix[i] = min(1, max(-1, img.Pix[i]+float32(sigma*r.NormFloat64())))
+		}
+		return img
 	}
+	noisy, mostly := with(0.08), with(0.2)
 	file := func(img *raster.Image, quality int) string {
 		data, err := raster.EncodePNG(img)
 		if err != nil {
@@ -284,6 +288,9 @@ func TestExamine(t *testing.T) {
 		{"compressed", file(clean, 40), operator.JPEG, "JPEG of quality 40, noise of about 0.0"},
 		{"slightly compressed", file(clean, 95), "", "JPEG of quality 95, noise of about 0.0"},
 		{"noisy and compressed", file(noisy, 90), operator.Denoise, "JPEG of quality 90, noise of about 0.0"},
+		{"noisy and more compressed", file(noisy, 70), operator.JPEG, "JPEG of quality 70, noise of about 0.0"},
+		{"mostly noise, compressed", file(mostly, 65), operator.Denoise, "JPEG of quality 65, noise of about 0.2"},
+		{"mostly noise, and strongly compressed", file(mostly, 20), operator.JPEG, "JPEG of quality 20, noise of about 0.1"},
 	} {
 		if found, task, err := examine(c.path, operator.Builtin()); err != nil || task != c.task || !strings.Contains(found, c.found) {
 			t.Errorf("%s: %q, task %q, %v", c.name, found, task, err)
