@@ -79,6 +79,15 @@ deployment() { # the module with compose.yaml, the units and the archives of a r
 		--junitfile "$reports/deploy.xml" -- -count=1 -timeout 30m ./...)
 }
 
+pythontests() { # pytest itself keeps the files of its last three runs, 600 MB each
+	local files result
+	files=$(mktemp -d)
+	PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider --basetemp="$files" --junitxml="$reports/python.xml" tools/tests
+	result=$?
+	rm -r "$files"
+	return $result
+}
+
 if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
 	echo "cannot list the packages" >&2
 	exit 1
@@ -107,8 +116,7 @@ processes_lane() { # the program, clusters, the repository and Python
 	stage "clusters of processes" testbed
 	stage "compose, units and releases" deployment
 	rules
-	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
-		--junitxml="$reports/python.xml" tools/tests
+	stage Python pythontests
 	stage "the site" scripts/docs.sh
 }
 
