@@ -43,12 +43,16 @@ func TestPull(t *testing.T) {
 	place, store, run := bucketRun(t)
 	dir := filepath.Join(t.TempDir(), "copy")
 	must(t, store.Put(t.Context(), "tuning/0123.json", []byte("record")))
-	for _, folder := range []string{"tuning", "scores", "sheets", "figures"} { // an output inside, which a copy of this one cannot check
+	failed := item.Result{Outcome: item.OutcomeFailed, Reason: "damaged"}
+	failed.Item.ID, failed.Item.Name, failed.Item.Task, failed.Item.Method = strings.Repeat("f", 64), "broken", "hdr", "ddiff"
+	line, err := json.Marshal(failed)
+	must(t, err)
+	must(t, store.Put(t.Context(), "failures/one/000000.jsonl", line))
+	for _, folder := range []string{"tuning", "failures", "scores", "sheets", "figures"} { // an output inside, which a copy of this one cannot check
 		must(t, store.Put(t.Context(), folder+"/inner/"+item.Key(strings.Repeat("0", 64), item.FileRestored), []byte("picture")))
 	}
 
 	e := run("pull", place, dir, "--task", "hdr")
-	read(t, filepath.Join(dir, "tuning", "0123.json"))
 	wantCode(t, e, 0)
 	wantLine(t, e, "items=1 copied=1 present=0 unfinished=0 wrong=0 dir="+dir)
 	wantItems(t, dir, 1)
@@ -56,6 +60,11 @@ func TestPull(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "results.csv")); !os.IsNotExist(err) {
 		t.Errorf("a part of an output has the report of the whole: %v", err)
 	}
+	read(t, filepath.Join(dir, "tuning", "0123.json"))
+	must(t, os.Remove(filepath.Join(dir, "tuning", "0123.json"))) // the report could not decode it
+	e = run("report", dir)
+	wantCode(t, e, 0)
+	wantLine(t, e, "1 of 2 items have no figures: 1 failed")
 	e = run("pull", place, dir)
 	wantCode(t, e, 0)
 	wantLine(t, e, "items=2 copied=1 present=1")

@@ -216,8 +216,8 @@ func (p *puller) copyAll(ctx context.Context) error {
 	if listing != nil {
 		return listing
 	}
-	// A report of some items needs the records of tunings too.
-	if err := p.copyFiles(ctx, nil, tune.Folder); err != nil {
+	// A report of some items needs the records of tunings and the failures too.
+	if err := p.copyFiles(ctx, nil, tune.Folder, manifest.FailuresFolder); err != nil {
 		return err
 	}
 	if len(p.items) == 0 && len(p.tasks) == 0 {
