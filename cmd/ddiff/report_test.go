@@ -83,6 +83,8 @@ func TestReportOfTwoCampaigns(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "4")
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(out, link))
 	wantRefusals(t, nil, []refusal{
 		{[]string{"report", out, "--format", "word"}, 2, `--format "word" is none of html, text, csv, parquet, md, latex`},
 		{[]string{"report", out, "--format", "parquet"}, 2, "give --out FILE"},
@@ -95,6 +97,8 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"report", out, "--format", "csv", "--out", filepath.Join(out, "missing", "x.csv")}, 6, "write report"},
 		{[]string{"report", out, "--format", "html", "--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"report", t.TempDir(), out, "--format", "html", "--out", out + "/"}, 2, "is one of several outputs"},
+		{[]string{"report", t.TempDir(), out, "--format", "html", "--out", link}, 2, "is one of several outputs"},
+		{[]string{"report", t.TempDir(), "file://" + out, "--format", "html", "--out", out}, 2, "is one of several outputs"},
 		{[]string{"report", out, "--format", "figures", "--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"compare", out, out, "--select", "best_psnr"}, 2, "would rank an oracle"},
 		{[]string{"compare", out, out, "--where-a", "task=hdr", "--where-b", "seed=1"}, 2, "no result matches"},

@@ -246,7 +246,7 @@ func (o reportOptions) page(
 	if err := cli.CheckTarget(o.out); err != nil {
 		return err
 	}
-	if len(outputs) > 1 && slices.ContainsFunc(outputs, func(of result.Output) bool { return filepath.Clean(of.Address) == filepath.Clean(o.out) }) {
+	if len(outputs) > 1 && slices.ContainsFunc(outputs, func(of result.Output) bool { return isSameFolder(of.Address, o.out) }) {
 		return cli.Usage(fmt.Errorf("report: --out %s is one of several outputs, and has a report of its own; give another directory", o.out))
 	}
 	store, closeStore, err := o.folder(ctx, outputs)
@@ -265,6 +265,13 @@ func (o reportOptions) page(
 	_, err = fmt.Fprintf(stdout, "items=%d done=%d failed=%d dead=%d report=%s\n",
 		summary.Items, summary.Done, summary.Failed, summary.Dead, storage.Locate(o.out, report.KeyPage))
 	return err
+}
+
+// isSameFolder reports whether two paths name one directory that exists. An address of a bucket names none.
+func isSameFolder(a, b string) bool {
+	x, errA := os.Stat(strings.TrimPrefix(a, "file://"))
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
 }
 
 // figures writes the statistical figures to a directory.
