@@ -33,7 +33,7 @@ func TestOneVersionPerTable(t *testing.T) {
 		{name: "no other version", want: map[string]string{"psnr": "psnr@1"}},
 		{name: "stored pictures too: the worker's version covers all", first: []func(*item.Result){reporttest.Later("psnr@1:png", 24)}, want: map[string]string{"psnr": "psnr@1"}},
 		{name: "two versions of workers", other: []func(*item.Result){newer}, refused: "psnr: psnr@1 (1 of 2 items), psnr@2 (1 of 2 items)"},
-		{name: "two networks", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*item.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, refused: "--metric-version lpips_vgg@1:"},
+		{name: "two networks", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*item.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, refused: "--metric-version lpips_vgg@1:aaaaaaaa (ddiff compare: --metric)"},
 		{name: "two networks, one chosen", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*item.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, pin: "lpips_vgg@1:bbbbbbbb", want: map[string]string{"lpips_vgg": "lpips_vgg@1:bbbbbbbb"}},
 		{name: "two networks on all items", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.2)}, refused: "lpips_vgg@1:aaaaaaaa (1 of 2 items), lpips_vgg@1:bbbbbbbb (1 of 2 items)"},
 		{name: "different networks are different metrics", first: []func(*item.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1:bbbbbbbb", 0.2)}, want: map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa", "lpips_alex": "lpips_alex@1:bbbbbbbb"}},

@@ -110,7 +110,8 @@ func (c *Columns) refuse(name string, ids []string) error {
 		texts = append(texts, fmt.Sprintf("%s (%d of %d items)", id, c.versions[id].count, c.items))
 	}
 	most := slices.MaxFunc(ids, func(a, b string) int { return c.versions[a].count - c.versions[b].count })
-	return fmt.Errorf("%w of %s: %s; choose one with --metric-version %s, select results with --where, or compute the missing scores with ddiff score",
+	return fmt.Errorf("%w of %s: %s; choose one with --metric-version %s (ddiff compare: --metric), select results with --where, "+
+		"or compute the missing scores with ddiff score",
 		result.ErrVersions, name, strings.Join(texts, ", "), most)
 }
 
