@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -162,7 +163,7 @@ func (s *scorer) missing(r *item.Result) []int {
 	return missing
 }
 
-// item computes the missing scores of an item.
+// item computes the missing scores of an item. A picture that cannot be used costs the metrics that need it.
 func (s *scorer) item(ctx context.Context, r *item.Result, missing []int) error {
 	pictures := map[string]*raster.Image{}
 	for _, i := range missing {
@@ -175,8 +176,10 @@ func (s *scorer) item(ctx context.Context, r *item.Result, missing []int) error 
 				img, err = raster.InChannels(img, truth.Channels)
 			}
 			if errors.Is(err, errPicture) || errors.Is(err, raster.ErrShape) {
-				s.wrong(item.Key(r.Item.ID, file), err, missing)
-				return nil
+				needs := func(i int) bool { return file == item.FileTruth || file == s.Metrics[i].restored() }
+				others := slices.DeleteFunc(slices.Clone(missing), needs)
+				s.wrong(item.Key(r.Item.ID, file), err, slices.DeleteFunc(missing, func(i int) bool { return !needs(i) }))
+				return s.item(ctx, r, others)
 			}
 			if err != nil {
 				return err

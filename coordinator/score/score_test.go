@@ -341,6 +341,15 @@ func TestUnclipped(t *testing.T) {
 	if len(problems) != 2 || !strings.Contains(all, damaged+" picture: its shape is [768], want [channels, rows, columns]") || !strings.Contains(all, changed+" picture has the SHA-256") {
 		t.Errorf("problems %q", problems)
 	}
+	// A damaged array costs the metrics that compare it.
+	counts, err = o.run(t.Context(), func(c *score.Config) {
+		unclipped, _ := score.Named("psnr@reference_range", "test")
+		c.Metrics = append([]score.Metric{unclipped}, c.Metrics...)
+	})
+	must(t, err)
+	if counts[0].Wrong != 2 || counts[1].Wrong != 0 || counts[1].Scored != 6 {
+		t.Errorf("counts %+v, want 2 wrong arrays and 6 scored pictures", counts)
+	}
 }
 
 func must(t *testing.T, err error) {
