@@ -103,6 +103,9 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return cli.Usage(fmt.Errorf("report: --%w", err))
 	}
+	if o.rule != "" && (o.format == formatCSV || o.format == formatParquet) {
+		return cli.Usage(fmt.Errorf("report: --format %s has a row for each run; leave --select out", o.format))
+	}
 	filter, err := result.ParseFilter(o.where)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("report: --where: %w", err))
@@ -180,7 +183,7 @@ func (o reportOptions) readPublished() (*published.Figures, error) {
 	if o.published == "" {
 		return nil, nil
 	}
-	if o.format == formatParquet || o.format == formatCSV {
+	if slices.Contains([]string{formatParquet, formatCSV, formatFigures}, o.format) {
 		return nil, fmt.Errorf("--format %s has the results alone; use text for ours, theirs and the difference", o.format)
 	}
 	f, _, err := regular.Open(o.published, regular.MaxConfigBytes)
