@@ -87,9 +87,7 @@ func (t *tuning) settle() error {
 					if values[s] = t.objective.Merit(f); !ok || t.hasFailure(s) {
 						values[s] = math.NaN()
 					} else if math.IsNaN(values[s]) {
-						return cli.Usage(fmt.Errorf("tune: %w: %s has no %s, because it has no truth, or is smaller than the %d pixels that %s requires; "+
-							"use another --objective, such as closest_to_noise, or a larger --size",
-							tune.ErrNoFigure, img.Name, t.objective, metric.Describe(string(t.objective)).Minimum, t.objective))
+						return t.undefined(img)
 					}
 					for _, res := range t.results[s] {
 						c.byKey[key].spent[k] += res.Evaluations()
@@ -100,6 +98,16 @@ func (t *tuning) settle() error {
 		}
 	}
 	return nil
+}
+
+// undefined is the error for an image without a figure of the objective.
+func (t *tuning) undefined(img tune.Image) error {
+	cause, remedy := "it has no truth", "use another --objective, such as closest_to_noise"
+	if pixels := metric.Describe(string(t.objective)).Minimum; pixels > 0 {
+		cause += fmt.Sprintf(", or is smaller than the %d pixels that %s requires", pixels, t.objective)
+		remedy += ", or a larger --size"
+	}
+	return cli.Usage(fmt.Errorf("tune: %w: %s has no %s, because %s; %s", tune.ErrNoFigure, img.Name, t.objective, cause, remedy))
 }
 
 // hasFailure reports whether a run of a setting on an image was not restored. The rule would choose among the others.

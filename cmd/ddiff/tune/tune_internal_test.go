@@ -54,3 +54,21 @@ func TestTuneCountsFailedRuns(t *testing.T) {
 		t.Errorf("tests %+v, error %v, want a failure on d", tests, err)
 	}
 }
+
+// TestTuneNamesImagesWithoutTruth: PSNR has no smallest size, so that the truth is missing.
+func TestTuneNamesImagesWithoutTruth(t *testing.T) {
+	t.Parallel()
+	images := []tune.Image{{Name: "a", SHA256: "aa"}, {Name: "b", SHA256: "bb"}}
+	c := &contest{races: []*tune.Race{tune.NewRace([]tune.Entrant{{Key: "x"}, {Key: "y"}}, images)}}
+	tuning := &tuning{tuningPlan: &tuningPlan{contests: []*contest{c}}, objective: metric.NamePSNR, rule: selection.First, results: map[solution][]item.Result{}}
+	for _, key := range []string{"x", "y"} {
+		for _, img := range images {
+			r := item.Result{Outcome: item.OutcomeDone, Item: item.Item{Name: img.Name, Image: &item.Source{SHA256: img.SHA256}}}
+			tuning.results[solution{c, key, img.SHA256}] = []item.Result{r}
+		}
+	}
+	const want = "tune: objective is undefined: a has no psnr, because it has no truth; use another --objective, such as closest_to_noise"
+	if err := tuning.settle(); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
