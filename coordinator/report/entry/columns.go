@@ -122,7 +122,8 @@ func CommonVersion(a, b *Columns, name string) (string, error) {
 	case a.items == 0 || b.items == 0: // there is nothing to compare
 		return x + y, nil
 	case x == "" && y == "":
-		return "", fmt.Errorf("%w: no result has a score of %s; compute it with ddiff score", result.ErrVersions, name)
+		return "", fmt.Errorf("%w: no result has a score of %s; compute it with ddiff score where there is a truth, or give another metric, such as residual",
+			result.ErrVersions, name)
 	case x == "" || y == "":
 		return "", fmt.Errorf("%w: only one side has scores of %s (%s); compute those of the other with ddiff score", result.ErrVersions, name, x+y)
 	case x != y:

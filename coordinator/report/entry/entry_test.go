@@ -35,7 +35,7 @@ func TestCommonVersion(t *testing.T) {
 		{side(1, "psnr@1"), side(2, "psnr@1"), "psnr@1", ""},
 		{side(0, ""), side(2, "psnr@1"), "psnr@1", ""},
 		{side(2, "psnr@1"), side(0, ""), "psnr@1", ""},
-		{side(1, ""), side(1, ""), "", "no result has a score of psnr"},
+		{side(1, ""), side(1, ""), "", "no result has a score of psnr; compute it with ddiff score where there is a truth, or give another metric, such as residual"},
 		{side(1, "psnr@1"), side(1, ""), "", "only one side has scores of psnr (psnr@1)"},
 		{side(1, ""), side(1, "psnr@2"), "", "only one side has scores of psnr (psnr@2)"},
 		{side(1, "psnr@1"), side(1, "psnr@2"), "", "A has psnr@1, B has psnr@2"},
