@@ -44,6 +44,17 @@ func TestScore(t *testing.T) {
 	e = ddiff(t, "compare", out, b, "--metric", "haarpsi")
 	wantCode(t, e, 0)
 	wantLine(t, e, "problem ")
+
+	// One of several outputs has the property of --where, in any order.
+	plain := tiny(t, "--images", dir, "--task", "denoise", "--steps", "2", "--size", "32")
+	e = ddiff(t, "score", plain, b, "--metric", "psnr", "--where", "scale=2")
+	wantCode(t, e, 0)
+	wantLine(t, e, "metric=psnr@1:png items=2 scored=2")
+	wantRefusals(t, nil, []refusal{
+		{[]string{"score", plain, b, "--where", "gama0=3"}, 2, "gama0: no result has this property"},
+		{[]string{"score", b, filepath.Join(out, "missing"), "--metric", "sharpness"}, 2, "no such directory"},
+	})
+	wantLine(t, ddiff(t, "score", b, "--metric", "sharpness"), "metric=sharpness@1:png items=2 scored=2") // a missing output stops the command at its start
 	wantRefusals(t, nil, []refusal{
 		{[]string{"score", out, "--metric", "fid"}, 2, `--metric "fid" is none of psnr, ssim, psnr_y, haarpsi`},
 		{[]string{"score", filepath.Join(out, "missing")}, 2, "no such directory"},

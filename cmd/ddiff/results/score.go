@@ -65,6 +65,11 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 	if err != nil {
 		return cli.Usage(fmt.Errorf("score: --where: %w", err))
 	}
+	for _, arg := range args {
+		if err := cli.CheckOutput(arg); err != nil {
+			return fmt.Errorf("score: %w", err)
+		}
+	}
 	metrics, closeAll, err := o.openMetrics()
 	if err != nil {
 		return err
@@ -72,6 +77,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 	defer closeAll()
 	show := cli.StatusLine(stderr)
 	var total []score.Count
+	var unknown error // no output so far has a property of --where
 	for _, arg := range args {
 		counts, err := scoreOutput(ctx, arg, score.Config{
 			Address: arg, Metrics: metrics, Filter: filter, Parallel: runtime.GOMAXPROCS(0),
@@ -82,8 +88,9 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 			Progress: func(items int) { show(fmt.Sprintf("%s: %d items", arg, items)) },
 		})
 		show("")
+		unknown = nil
 		if errors.Is(err, result.ErrFilter) {
-			err = cli.Usage(fmt.Errorf("score: --where: %w", err))
+			unknown, err = cli.Usage(fmt.Errorf("score: --where: %w", err)), nil
 		}
 		if err != nil {
 			return err
@@ -95,6 +102,9 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 		for i := range total {
 			total[i].Add(counts[i])
 		}
+	}
+	if unknown != nil {
+		return unknown
 	}
 	return o.finish(total, args, stdout)
 }
@@ -134,9 +144,6 @@ func metricNames() string {
 
 // scoreOutput scores the results of one output.
 func scoreOutput(ctx context.Context, arg string, cfg score.Config) (counts []score.Count, err error) {
-	if err := cli.CheckOutput(arg); err != nil {
-		return nil, fmt.Errorf("score: %w", err)
-	}
 	store, err := storage.Open(ctx, arg, storage.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, fmt.Errorf("open output: %w", err)
