@@ -51,7 +51,7 @@ func divRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	return g.unbroadcast(d, n.Inputs[k].Dims), nil
 }
 
-// powRule covers positive bases with any exponent, and any base with a whole constant exponent.
+// powRule covers positive bases with any exponent, and any base with a whole constant exponent. The slope of an exponent below 1 is 0 at 0, as that of Sqrt.
 func powRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	x, p := n.Inputs[0], n.Inputs[1]
 	t := x.DType
@@ -77,6 +77,9 @@ func powRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 			slope = g.Mul(x, x)
 		default:
 			slope = g.op("Pow", nil, x, g.number(t, c[0]-1))
+			if c[0] < 1 {
+				slope = g.where(g.compare("Equal", x, zero), zero, slope)
+			}
 		}
 		return g.unbroadcast(g.scaled(g.Mul(dy[0], slope), c[0]), x.Dims), nil
 	}
@@ -84,8 +87,8 @@ func powRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 		p = g.Cast(p, t)
 	}
 	slope := g.Mul(p, g.elementwise("Pow", x, g.Minus(p, g.number(t, 1))))
-	slope = g.where(g.compare("Equal", p, zero), zero, slope)
-	return g.unbroadcast(g.Mul(dy[0], slope), x.Dims), nil
+	steep := g.compare("And", g.compare("Equal", x, zero), g.compare("Less", p, g.number(t, 1)))
+	return g.unbroadcast(g.Mul(dy[0], g.where(steep, zero, slope)), x.Dims), nil
 }
 
 // constantNumbers returns the elements of a float or integer value that does not depend on data.

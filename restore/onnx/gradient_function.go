@@ -55,9 +55,9 @@ var derivatives = map[string]func(f function) Value{
 	"Reciprocal": func(f function) Value { return f.Neg(f.times(f.Mul(f.y, f.y))) },
 	"Sin":        func(f function) Value { return f.times(f.unary("Cos", f.x)) },
 	"Tan":        func(f function) Value { return f.times(f.Add(f.Mul(f.y, f.y), f.num(1))) },
-	// dy/(2√x), and about 0 where √x is 0: the modulus in phase retrieval has the zero subgradient at the origin.
+	// dy/(2√x), and 0 where √x is 0: the modulus in phase retrieval has the zero subgradient at the origin, and the curve of a sensor no finite slope at black.
 	"Sqrt": func(f function) Value {
-		return f.Div(f.dy, f.Max(f.Mul(f.y, f.num(2)), f.num(smallest(f.y.DType))))
+		return f.Div(f.dy, f.positive(f.y, f.Mul(f.y, f.num(2)), f.num(math.Inf(1))))
 	},
 
 	"Sigmoid":  func(f function) Value { return f.times(f.Mul(f.y, f.Minus(f.num(1), f.y))) },

@@ -57,6 +57,42 @@ func TestSqrtAtZero(t *testing.T) {
 	}
 }
 
+// Curves of sensors with a vertical tangent at black have no derivative there, below it, and in J·v, which differentiates the gradient.
+func TestVerticalTangent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		curve func(g *onnx.Graph, x onnx.Value) onnx.Value
+		slope []float32 // at 0.25
+	}{
+		"square root": {func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Sqrt(x) }, []float32{1, 1}},
+		"power": {func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("Pow", onnx.Float, x.Dims, nil, x, g.Scalar(0.5))
+		}, []float32{1, 1}},
+		"powers": {func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("Pow", onnx.Float, x.Dims, nil, x, g.Const([]float32{0.5, 1.5}, 2, 1))
+		}, []float32{1, 0.75}},
+	} {
+		g := onnx.NewGraph(onnx.DefaultOpset)
+		x, seed := g.Input("x", onnx.Float, 2, 3), g.Input("seed", onnx.Float, 2, 3)
+		d, err := g.Gradient(c.curve(g, g.Clip(x, 0, 1)), x, seed)
+		must(t, err)
+		product, err := g.Gradient(d, seed, g.Expand(g.Scalar(1), 2, 3))
+		must(t, err)
+		g.Output("d", d)
+		g.Output("product", product)
+		outputs := []onnx.Value{{Name: "d", DType: onnx.Float, Dims: d.Dims}, {Name: "product", DType: onnx.Float, Dims: product.Dims}}
+		want := []float32{0, 0, c.slope[0], 0, 0, c.slope[1]}
+		for i, got := range onnxtest.Run(t, g, []onnx.Value{x, seed}, outputs, []float32{-1, 0, 0.25, -1, 0, 0.25}, []float32{1, 1, 1, 1, 1, 1}) {
+			for k := range want {
+				if !(math.Abs(float64(got[k]-want[k])) <= 1e-6) {
+					t.Errorf("%s: %s is %v, want %v", name, outputs[i].Name, got, want)
+					break
+				}
+			}
+		}
+	}
+}
+
 // inlined returns the model y = 3x. With capture, the product lies in a Loop's body.
 func inlined(t *testing.T, capture bool) *modelfile.Model {
 	t.Helper()
