@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -185,6 +186,11 @@ func (r *OperatorReport) operator(ctx context.Context, rt *onnxruntime.Runtime, 
 	r.MSPerCall = times.median()
 	g, err := operator.CompareGradient(ctx, x, key, evaluate)
 	if err != nil {
+		return err
+	}
+	if err := op.Own.Verify(ctx, rt); errors.Is(err, operator.ErrFile) {
+		r.Problems = append(r.Problems, err.Error())
+	} else if err != nil {
 		return err
 	}
 	if r.Gradient = &g; !(g.Error <= o.Tolerance) {

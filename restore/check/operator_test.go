@@ -46,6 +46,11 @@ func stairs(g *onnx.Graph, x onnx.Value) onnx.Value {
 	return g.Mul(g.Apply("Floor", onnx.Float, x.Dims, nil, g.Mul(x, g.Scalar(1e3))), g.Scalar(1e-3))
 }
 
+// noisy is x with noise that differs from call to call.
+func noisy(g *onnx.Graph, x onnx.Value) onnx.Value {
+	return g.Add(x, g.Apply("RandomNormalLike", onnx.Float, x.Dims, nil, g.Const(make([]float32, x.Size()), x.Dims...)))
+}
+
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -60,6 +65,7 @@ func TestOperator(t *testing.T) {
 		"affine":                        {shifted, "affine", ""},
 		"not linear but for a constant": {curve, "affine", "the card declares the operator linear"},
 		"with a constant":               {shifted, "true", "the card declares the operator linear"},
+		"with noise":                    {noisy, "false", "or on chance"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -304,6 +304,12 @@ func TestFilesThatCannotRun(t *testing.T) {
 		"another shape": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
 			return g.Apply("Floor", onnx.Float, []int{1, 3, 16, 8}, nil, x)
 		})), "cannot run"},
+		"the other image": {fileOf(t, 17, []int{-1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Minus(x, g.Apply("ReduceMean", onnx.Float, []int{1, 1, 1, 1}, nil, x))
+		})), "y of an image depends on the others in its batch"},
+		"chance": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Add(x, g.Apply("RandomNormalLike", onnx.Float, []int{1, 3, 16, 16}, nil, g.Const(make([]float32, 3*16*16), 1, 3, 16, 16)))
+		})), "y of an image depends on the others in its batch, or on chance"},
 		"values of many GiB": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
 			return g.Slice(g.Expand(x, 1_000_000, 3, 16, 16), 0, 7, 8)
 		})), "its values need about "},

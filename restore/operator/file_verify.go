@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"ddiff/restore/noise"
@@ -18,15 +20,16 @@ const (
 	verifyBatch = 2
 	// verifyMemory limits the memory of the call, in bytes, by the size of all values that the file and its gradient compute.
 	verifyMemory = 2 << 30
-	// verifyTime limits the time of the call, which takes milliseconds for convolutions.
+	// verifyTime limits the time of the calls, which take milliseconds for convolutions.
 	verifyTime = time.Minute
 	// valueBytes is the memory of a value in float32: reverse mode keeps a gradient beside it.
 	valueBytes = 2 * 4
 )
 
-// Verify runs A and its gradient once, on two small images of noise with the default parameters. Call it before the first use
-// of a file. It returns ErrFile if ONNX Runtime cannot run the file, if results have other shapes than the file states or are
-// not finite, and if the call needs more than 2 GiB or a minute: strangers submit files. Errors of the device, of its memory and of ctx pass through.
+// Verify runs A and its gradient twice, on two small images of noise with the default parameters. Call it before the first use
+// of a file. It returns ErrFile if ONNX Runtime cannot run the file, if results have other shapes than the file states, are
+// not finite, or depend on the other image or on chance, and if the calls need more than 2 GiB or a minute: strangers submit files. Errors of the
+// device, of its memory and of ctx pass through.
 func (f *File) Verify(ctx context.Context, rt *onnxruntime.Runtime) error {
 	return f.verifyWithin(ctx, rt, verifyTime)
 }
@@ -71,11 +74,38 @@ func (f *File) verify(ctx context.Context, rt *onnxruntime.Runtime, op *Operator
 	if err := fw.session.Run(ctx, fw.inputs, fw.outputs); err != nil {
 		return err
 	}
-	for i, name := range []string{"y", "the gradient"} {
+	names := []string{"y", "the gradient"}
+	first := make([][]float32, len(names)) // image's
+	for i, name := range names {
 		values := fw.outputs[i].F32
 		if at, ok := raster.Finite(values); !ok {
 			return fmt.Errorf("value %d of %s is %v", at, name, values[at])
 		}
+		first[i] = slices.Clone(values[:len(values)/verifyBatch])
+	}
+	for _, t := range fw.inputs {
+		for j := len(t.F32) / verifyBatch; j < len(t.F32); j++ {
+			t.F32[j] += 0.5
+		}
+	}
+	if err := fw.session.Run(ctx, fw.inputs, fw.outputs); err != nil {
+		return err
+	}
+	for i, name := range names {
+		if !alike(fw.outputs[i].F32[:len(first[i])], first[i]) {
+			return fmt.Errorf("%s of an image depends on the others in its batch, or on chance; "+
+				"reduce over the dimensions of one image, or export x with a batch of 1, and draw no random numbers", name)
+		}
 	}
 	return nil
+}
+
+// alike reports whether values differ by rounding alone.
+func alike(got, want []float32) bool {
+	largest, most := 0.0, 0.0
+	for i, w := range want {
+		largest = max(largest, math.Abs(float64(w)))
+		most = max(most, math.Abs(float64(got[i]-w))) // NaN stays NaN
+	}
+	return most <= 1e-4*largest
 }
