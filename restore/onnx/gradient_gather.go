@@ -18,16 +18,36 @@ func gatherRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	ax := infer.Axis(n.Integer("axis", 0), len(in))
 	count := index.Size()
 	d := g.reshaped(dy[0], slices.Concat(in[:ax], []int{count}, in[ax+1:]))
-	if at, ok := g.facts.IntegersOf(index); ok {
-		if d, ok = g.placed(d, ax, in[ax], at); ok {
+	at, known := g.facts.IntegersOf(index)
+	if known {
+		if d, ok := g.placed(d, ax, in[ax], at); ok {
 			return d, nil
 		}
+	}
+	pre, post := infer.Size(in[:ax]), infer.Size(in[ax+1:])
+	d = g.reshaped(d, []int{pre, count, post})
+	apart := known && distinct(at, in[ax])
+	if in[ax]*count >= largeMatrix && (apart || g.opset >= scatterAdd) {
+		places, attrs := g.Expand(g.Reshape(index, 1, count, 1), pre, count, post), map[string]any{"axis": 1}
+		if !apart {
+			attrs["reduction"] = "add"
+		}
+		zeros := g.zeros(d.DType, []int{pre, in[ax], post})
+		return g.reshaped(g.Apply("ScatterElements", d.DType, zeros.Dims, attrs, zeros, places, d), in), nil
 	}
 	// The rows of a matrix of zeros and ones choose the elements.
 	flat := g.Reshape(index, count)
 	hot := g.Apply("OneHot", dy[0].DType, []int{in[ax], count}, map[string]any{"axis": 0}, flat, g.Ints(in[ax]), g.offOn(dy[0].DType))
-	pre, post := infer.Size(in[:ax]), infer.Size(in[ax+1:])
-	return g.reshaped(g.MatMul(hot, g.reshaped(d, []int{pre, count, post})), in), nil
+	return g.reshaped(g.MatMul(hot, d), in), nil
+}
+
+// distinct reports whether no two places of an axis of a length are equal.
+func distinct(at []int, length int) bool {
+	taken := make(map[int]bool, len(at))
+	for _, p := range at {
+		taken[infer.Axis(p, length)] = true
+	}
+	return len(taken) == len(at)
 }
 
 // offOn is the pair 0, 1.
@@ -65,10 +85,13 @@ func (g *Graph) placed(v Value, ax, length int, at []int) (Value, bool) {
 	return g.padded(v, ax, lowest, length-lowest-v.Dims[ax]), true
 }
 
+// scatterAdd is the first operator set with ScatterElements and ScatterND of sums.
+const scatterAdd = 16
+
 // scatter adds updates into zeros of the given dimensions.
 func (g *Graph) scatter(n *infer.Node, op string, dims []int, attrs map[string]any, index, updates Value) (Value, error) {
-	if g.opset < 16 {
-		return Value{}, n.Refuse("operator set %d: its gradient needs 16", g.opset)
+	if g.opset < scatterAdd {
+		return Value{}, n.Refuse("operator set %d: its gradient needs %d", g.opset, scatterAdd)
 	}
 	attrs["reduction"] = "add"
 	return g.Apply(op, updates.DType, dims, attrs, g.zeros(updates.DType, dims), index, updates), nil

@@ -1,6 +1,12 @@
 package onnx_test
 
-import "ddiff/restore/onnx"
+import (
+	"math"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+)
 
 // indices is an operand of whole numbers of the given shape.
 func indices(dims []int, x ...int) operand {
@@ -20,5 +26,40 @@ func moveLayers() map[string]layer {
 		"gather numbers":     apply("GatherND", ints(3), nil, x, indices(ints(3, 2), 2, 3, 0, 0, 2, 3)),
 		"cast like":          apply("CastLike", x.dims, nil, x, given(1)).at(15),
 		"scatter of vectors": apply("ScatterND", x.dims, nil, x, indices(ints(2, 1), 2, 0), normal(2, 4)).by(2),
+	}
+}
+
+// TestGatherOfMany: the gradient of many elements makes no matrix of all pairs, which for a third of the pixels of a picture of 256×256 has 5 GB.
+func TestGatherOfMany(t *testing.T) {
+	t.Parallel()
+	const rows, length, columns, count = 2, 2048, 3, 600
+	once, again := make([]int, count), make([]int, count)
+	for i := range once {
+		once[i], again[i] = 3*i, i*i%97-48
+	}
+	for name, at := range map[string][]int{"once": append(once, 1, -1), "again": again} {
+		g := onnx.NewGraph(onnx.DefaultOpset)
+		x, seed := g.Input("x", onnx.Float, rows, length, columns), g.Input("seed", onnx.Float, rows, len(at), columns)
+		y := g.Apply("Gather", onnx.Float, seed.Dims, map[string]any{"axis": 1}, x, g.Ints(at...))
+		d, err := g.Gradient(y, x, seed)
+		must(t, err)
+		g.Output("d", d)
+		for _, n := range onnxtest.Parse(t, g).Proto().Graph.Node {
+			if n.OpType == "OneHot" {
+				t.Errorf("%s: the gradient has a matrix of %d×%d", name, length, len(at))
+			}
+		}
+		weights := onnxtest.Random(seed.Size(), 1)
+		want := make([]float32, x.Size())
+		for i, w := range weights {
+			place := (at[i/columns%len(at)] + length) % length
+			want[(i/columns/len(at)*length+place)*columns+i%columns] += w
+		}
+		got := onnxtest.Run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "d", DType: onnx.Float, Dims: d.Dims}}, make([]float32, x.Size()), weights)[0]
+		for i := range want {
+			if !(math.Abs(float64(got[i]-want[i])) <= 1e-4) {
+				t.Fatalf("%s: derivative %d is %v, want %v", name, i, got[i], want[i])
+			}
+		}
 	}
 }

@@ -69,7 +69,6 @@ func globalAveragePoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, err
 // maxPoolRule adds dy at the position of each maximum; the first one of equal values, as the runtime finds it.
 func maxPoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
 	x := n.Inputs[0]
-	const scatterAdd = 16 // the first operator set with ScatterElements of sums
 	if g.opset < scatterAdd {
 		return Value{}, n.Refuse("before operator set %d", scatterAdd)
 	}
