@@ -57,6 +57,22 @@ func TestSqrtAtZero(t *testing.T) {
 	}
 }
 
+// A conversion to bfloat16 and back rounds, and its gradient is that of the value.
+func TestGradientOfBFloat16(t *testing.T) {
+	t.Parallel()
+	const bfloat16 onnx.DType = 16
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 3)
+	y := g.Cast(g.Cast(x, bfloat16), onnx.Float)
+	d, err := g.Gradient(y, x, g.Const([]float32{1, 2, 4}, 3))
+	must(t, err)
+	g.Output("d", d)
+	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "d", DType: onnx.Float, Dims: []int{3}}}, []float32{0, 2, -2})[0]
+	if !slices.Equal(got, []float32{1, 2, 4}) {
+		t.Errorf("derivative %v, want 1 2 4", got)
+	}
+}
+
 // Curves of sensors with a vertical tangent at black have no derivative there, below it, and in J·v, which differentiates the gradient.
 func TestVerticalTangent(t *testing.T) {
 	t.Parallel()

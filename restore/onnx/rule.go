@@ -44,12 +44,18 @@ func piecewiseConstant(n *onnxpb.NodeProto) bool {
 		return infer.Standard(n)
 	case "Cast":
 		for _, a := range n.Attribute {
-			if t := DType(a.I); a.Name == "to" && t != Float && t != Float16 && t != Double {
+			if a.Name == "to" && !fractional(DType(a.I)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// fractional reports whether numbers of a type of a file are not whole.
+func fractional(t DType) bool {
+	const bfloat16, float8 = 16, 20 // the four types of float8 begin behind bfloat16
+	return t == Float || t == Float16 || t == Double || t >= bfloat16 && t <= float8
 }
 
 // number adds a constant of rank 0 and a float type.
