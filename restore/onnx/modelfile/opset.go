@@ -133,8 +133,12 @@ func (c *converter) reduction(n *onnxpb.NodeProto) (*onnxpb.NodeProto, error) {
 		out.Input = append(out.Input[:1:1], name)
 		return out, nil
 	}
-	out.Attribute = slices.DeleteFunc(out.Attribute, func(a *onnxpb.AttributeProto) bool { return a.Name == "noop_with_empty_axes" })
-	if len(out.Input) > 1 && out.Input[1] != "" {
+	noop := func(a *onnxpb.AttributeProto) bool { return a.Name == "noop_with_empty_axes" }
+	if i := slices.IndexFunc(out.Attribute, noop); i >= 0 && out.Attribute[i].I != 0 && !has(out, 1) {
+		return nil, fmt.Errorf("it reduces no axes, which is new in set %d; export the model with the operator set %d", axesAsInput, c.to)
+	}
+	out.Attribute = slices.DeleteFunc(out.Attribute, noop)
+	if has(out, 1) {
 		axes, ok := c.values.IntegersOf(infer.Value{Name: out.Input[1]})
 		if !ok || len(axes) == 0 {
 			return nil, fmt.Errorf("its axes are not constant, which is new in set %d; export the model with the operator set %d", axesAsInput, c.to)

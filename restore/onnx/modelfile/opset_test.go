@@ -84,6 +84,7 @@ func TestConvertRefusals(t *testing.T) {
 		"unknown operation": {"GridSample", []string{"x", "x"}, nil, 17, 20, "its meaning may differ"},
 		"new attribute":     {"Resize", []string{"x"}, map[string]any{"antialias": 1}, 18, 16, "its attribute antialias is new in set 18"},
 		"axes of a pad":     {"Pad", []string{"x", "p", "", "a"}, nil, 18, 17, "it names axes"},
+		"no axes":           {"ReduceMax", []string{"x"}, map[string]any{"noop_with_empty_axes": 1}, 18, 17, "it reduces no axes, which is new in set 18"},
 		"variable axes":     {"ReduceMax", []string{"x", "a"}, nil, 18, 17, "its axes are not constant"},
 	} {
 		m := &Model{proto: &onnxpb.ModelProto{
