@@ -117,8 +117,11 @@ func (n *Notifier) receiver(address string) string {
 // notified reports whether people wait for a phase.
 func notified(p manifest.Phase) bool { return p == manifest.PhasePaused || p.Ended() }
 
-// Run sends messages until ctx ends, whose error it returns.
+// Run sends messages until ctx ends, whose error it returns. A process that leads again calls it again.
 func (n *Notifier) Run(ctx context.Context) error {
+	n.mu.Lock()
+	clear(n.newest) // the end of the last term has ended its senders
+	n.mu.Unlock()
 	group, inner := errgroup.WithContext(ctx)
 	slots := map[string]chan struct{}{}
 	group.Go(func() error {

@@ -75,13 +75,24 @@ func newCluster(t *testing.T) *cluster {
 // lead runs the notifier of a leader until the returned function is called.
 func (c *cluster) lead(t *testing.T, server *httptest.Server, hosts ...string) (stop func()) {
 	t.Helper()
+	return run(t, c.notifier(t, server, hosts...))
+}
+
+// notifier returns the notifier of a process.
+func (c *cluster) notifier(t *testing.T, server *httptest.Server, hosts ...string) *notify.Notifier {
+	t.Helper()
 	if hosts == nil {
 		hosts = []string{host(t, server)}
 	}
-	n := notify.New(notify.Config{
+	return notify.New(notify.Config{
 		Board: c.board, Store: c.store, Hosts: hosts, Secret: []byte(secret), Client: server.Client(), Pause: time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
 	})
+}
+
+// run runs a notifier for a term, until the returned function is called.
+func run(t *testing.T, n *notify.Notifier) (stop func()) {
+	t.Helper()
 	service := lifecycle.Go(t.Context(), n.Run)
 	t.Cleanup(service.Stop)
 	return service.Stop
@@ -278,19 +289,54 @@ func TestSlowReceivers(t *testing.T) {
 	dead := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-block }))
 	t.Cleanup(dead.Close)
 	t.Cleanup(func() { close(block) })
-	busy, requests := receiver(t, func(n int, w http.ResponseWriter) {
+	slow, requests := receiver(t, func(n int, w http.ResponseWriter) {
 		if n == 0 {
 			w.Header().Set("Retry-After", "31536000")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	c.lead(t, busy, host(t, dead), host(t, busy))
+	c.lead(t, slow, host(t, dead), host(t, slow))
 	for i := range 20 {
 		c.enter(t, c.submit(t, "dead"+strconv.Itoa(i), dead.URL), manifest.PhaseFinished)
 	}
-	id := c.submit(t, "night", busy.URL)
+	id := c.submit(t, "night", slow.URL)
 	c.enter(t, id, manifest.PhaseFinished)
 	if d := c.delivery(t, id, "1.0"); d.Error != "" || len(requests) != 2 {
 		t.Errorf("recorded %+v after %d requests", d, len(requests))
 	}
 }
+
+// A process that leads again sends the messages that waited for a busy receiver at the end of its earlier term.
+func TestSecondTerm(t *testing.T) {
+	c := newCluster(t)
+	requests, block := make(chan bool, 4*busy), make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		requests <- true
+		<-block
+	}))
+	t.Cleanup(server.Close)
+	unblock := sync.OnceFunc(func() { close(block) })
+	t.Cleanup(unblock)
+	var ids []string
+	for i := range 2 * busy {
+		id := c.submit(t, "night"+strconv.Itoa(i), server.URL)
+		c.enter(t, id, manifest.PhaseFinished)
+		ids = append(ids, id)
+	}
+	n := c.notifier(t, server)
+	stop := run(t, n)
+	for range busy {
+		<-requests
+	}
+	stop()
+	unblock()
+	run(t, n)
+	for _, id := range ids {
+		if d := c.delivery(t, id, "1.0"); d.Error != "" {
+			t.Errorf("recorded %+v", d)
+		}
+	}
+}
+
+// busy is the number of messages that one receiver gets at a time.
+const busy = 16
