@@ -222,6 +222,9 @@ func (n *Notifier) notifyOnce(ctx context.Context, c *manifest.Campaign) error {
 		return err
 	}
 	s, err := board.Status(ctx, n.cfg.Board, c.ID)
+	if errors.Is(err, queue.ErrNoRecord) { // deleted or archived meanwhile
+		return nil
+	}
 	if err != nil {
 		return err
 	}

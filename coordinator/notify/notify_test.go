@@ -338,5 +338,36 @@ func TestSecondTerm(t *testing.T) {
 	}
 }
 
+// The messages of campaigns that were deleted meanwhile keep no other message waiting.
+func TestDeletedCampaigns(t *testing.T) {
+	c := newCluster(t)
+	c.store = leavingStore{c.store, c.board}
+	server, _ := receiver(t, taken)
+	c.lead(t, server)
+	for i := range busy {
+		c.enter(t, c.submit(t, "gone"+strconv.Itoa(i), server.URL), manifest.PhaseCancelled)
+	}
+	id := c.submit(t, "night", server.URL)
+	c.enter(t, id, manifest.PhaseFinished)
+	if d := c.delivery(t, id, "1.0"); d.Error != "" {
+		t.Errorf("recorded %+v", d)
+	}
+}
+
 // busy is the number of messages that one receiver gets at a time.
 const busy = 16
+
+// leavingStore deletes the record of a campaign "gone" from the board before it answers for it.
+type leavingStore struct {
+	storage.Store
+	board *queue.Board
+}
+
+func (s leavingStore) Stat(ctx context.Context, key string) (storage.Info, error) {
+	if id := strings.Split(key, "/")[1]; strings.HasPrefix(id, "gone") {
+		if err := s.board.Delete(ctx, manifest.KeyCampaignPrefix+id); err != nil {
+			return storage.Info{}, err
+		}
+	}
+	return s.Store.Stat(ctx, key)
+}
