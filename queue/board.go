@@ -220,8 +220,8 @@ type Change struct {
 	Deleted bool
 	// Ready marks the end of the records that existed when the watch began. It comes once, in a Change of its own.
 	Ready bool
-	// Back: the record was read because the board had lost writes, as after the restoration of a backup. It may be older than one that
-	// was yielded before.
+	// Back: the record was read because the board had lost writes, as after the restoration of a backup, or was out of reach for long. It may
+	// be older than one that was yielded before.
 	Back bool
 }
 
@@ -288,7 +288,7 @@ type watcher struct {
 	filter string // of subjects
 	// after is the sequence number up to which all messages were read.
 	after uint64
-	// last is the newest message that was read up to after, and read the time of its reading by the clock of this process.
+	// last is the newest message that was read up to after, and read the time of the last read by the clock of this process.
 	last version
 	read time.Time
 	// known has the read records, also deleted ones.
@@ -304,9 +304,9 @@ type version struct {
 	deleted  bool
 }
 
-// expired reports whether the server may have removed the mark of a deleted record that was the newest message. The time of the read is by
-// the clock of this process, which that of the server is not.
-func (w *watcher) expired() bool { return w.last.deleted && time.Since(w.read) > tombstoneAge/2 }
+// isStale reports whether the server may have removed marks of records that were deleted since the last read. The time of the read is by
+// the clock of this process, which that of the server is not, and by that on the wall: the other one stops while the machine is suspended.
+func (w *watcher) isStale() bool { return time.Now().Round(0).Sub(w.read.Round(0)) > tombstoneAge/2 }
 
 func (b *Board) watcher(prefix string) (*watcher, error) {
 	if key := strings.TrimSuffix(prefix, "."); key != "" && !validKey.MatchString(key) {
@@ -424,13 +424,16 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 
 // readChanges yields the records that were written after the last read.
 func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goOn bool, err error) {
+	if w.isStale() {
+		return w.listAgain(ctx, yield)
+	}
 	connection := w.nc.Stats().Reconnects
 	newest, err := w.newest(ctx)
 	if err != nil || w.nc.Stats().Reconnects != connection {
 		return true, err
 	}
-	if newest == w.last || (newest.revision <= w.after && w.expired()) {
-		w.last, w.read, w.connection = newest, time.Now(), connection
+	if newest == w.last {
+		w.read, w.connection = time.Now(), connection
 		return true, nil
 	}
 	if back, err := w.wentBack(ctx, newest, connection); err != nil {

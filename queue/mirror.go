@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"sync"
-	"time"
 )
 
 // Mirror is a copy of records in memory, for a process that lists thousands of them again and again. Its methods may be called concurrently.
@@ -19,7 +18,9 @@ type Mirror struct {
 }
 
 // Mirror returns a mirror of the records with a prefix, see Keys. It reads nothing yet.
-func (b *Board) Mirror(prefix string) *Mirror { return &Mirror{board: b, prefix: prefix} }
+func (b *Board) Mirror(prefix string) *Mirror {
+	return &Mirror{board: b, prefix: prefix, records: map[string]Change{}}
+}
 
 // Read returns all records by key as they are on the board now. It asks for the newest record and for those that have changed since
 // the last call.
@@ -37,30 +38,18 @@ func (m *Mirror) Read(ctx context.Context) (map[string]Change, error) {
 	}
 }
 
-// update reads what has changed. After a long time it reads all records, as the server has removed the marks of deleted ones.
-func (m *Mirror) update(ctx context.Context) error {
-	if m.w != nil && time.Since(m.w.read) < tombstoneAge/2 {
-		_, err := m.w.readChanges(ctx, func(c Change) bool {
-			if m.records[c.Key] = c; c.Deleted {
-				delete(m.records, c.Key)
-			}
-			return true
-		})
-		return err
-	}
-	w, err := m.board.watcher(m.prefix)
-	if err != nil {
-		return err
-	}
-	records, err := w.list(ctx)
-	if err != nil {
-		return err
-	}
-	m.w, m.records = w, map[string]Change{}
-	for _, c := range records {
-		if !c.Deleted {
-			m.records[c.Key] = c
+// update reads what has changed.
+func (m *Mirror) update(ctx context.Context) (err error) {
+	if m.w == nil {
+		if m.w, err = m.board.watcher(m.prefix); err != nil {
+			return err
 		}
 	}
-	return nil
+	_, err = m.w.readChanges(ctx, func(c Change) bool {
+		if m.records[c.Key] = c; c.Deleted {
+			delete(m.records, c.Key)
+		}
+		return true
+	})
+	return err
 }

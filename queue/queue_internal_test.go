@@ -250,21 +250,47 @@ func TestForgedCounts(t *testing.T) {
 	}
 }
 
-// TestMarkExpires: the server removes the mark of a deletion after tombstoneAge; half of it after the reading is enough to expect that,
-// whatever the clock of the server was at the deletion.
-func TestMarkExpires(t *testing.T) {
+// TestForgottenDeletions: the server removes the mark of a deletion after tombstoneAge. A watcher that could not read for so long yields
+// the deletion nevertheless, whatever the last record was that it has read.
+func TestForgottenDeletions(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		deleted bool
-		age     time.Duration
-		want    bool
-	}{{true, tombstoneAge/2 - time.Minute, false}, {true, tombstoneAge/2 + time.Minute, true}, {false, 2 * tombstoneAge, false}} {
-		for _, skew := range []time.Duration{-2 * tombstoneAge, 0, 2 * tombstoneAge} {
-			read := time.Now().Add(-c.age)
-			w := &watcher{last: version{revision: 1, written: read.Add(skew).UnixNano(), deleted: c.deleted}, read: read}
-			if w.expired() != c.want {
-				t.Errorf("deleted %t, read %v ago, the server's clock is off by %v: expired %t", c.deleted, c.age, skew, w.expired())
+	server, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(server.Stop)
+	nc, err := server.Connect()
+	must(t, err)
+	must(t, Setup(t.Context(), nc, SetupConfig{}))
+	b, err := OpenBoard(t.Context(), nc, nil)
+	must(t, err)
+	for prefix, lastDeleted := range map[string]bool{"put.": false, "deleted.": true} {
+		for _, name := range []string{"gone", "kept", "last"} {
+			must(t, b.Put(t.Context(), prefix+name, []byte(name)))
+		}
+		if lastDeleted {
+			must(t, b.Discard(t.Context(), prefix+"last"))
+		}
+		w, err := b.watcher(prefix)
+		must(t, err)
+		_, err = w.list(t.Context())
+		must(t, err)
+		must(t, b.Discard(t.Context(), prefix+"gone"))
+		for marked := true; marked; {
+			time.Sleep(10 * time.Millisecond)
+			names, err := b.Names(t.Context(), prefix)
+			must(t, err)
+			marked = slices.Contains(names, prefix+"gone")
+		}
+		w.read = time.Now().Add(-tombstoneAge)
+		var deleted []string
+		_, err = w.readChanges(t.Context(), func(c Change) bool {
+			if c.Deleted {
+				deleted = append(deleted, strings.TrimPrefix(c.Key, prefix))
 			}
+			return true
+		})
+		must(t, err)
+		if !slices.Contains(deleted, "gone") || slices.Contains(deleted, "kept") {
+			t.Errorf("%s the watcher yields the deletions of %v", prefix, deleted)
 		}
 	}
 }
