@@ -164,18 +164,5 @@ func Records(ctx context.Context, b *queue.Board, prefix string) (map[string]que
 			return nil, err
 		}
 	}
-	found := map[string]queue.Change{}
-	for change, err := range b.Watch(ctx, prefix) {
-		switch {
-		case err != nil:
-			return nil, err
-		case change.Ready:
-			return found, nil
-		case change.Deleted:
-			delete(found, change.Key)
-		default:
-			found[change.Key] = change
-		}
-	}
-	return nil, ctx.Err() // the watch ends with ctx only
+	return b.Mirror(prefix).Read(ctx)
 }
