@@ -56,7 +56,7 @@ func (r *runner) pauseOverBudget(ctx context.Context) error {
 func (r *runner) pauseBecause(ctx context.Context, reason string) error {
 	return r.save(ctx, func(c *manifest.Campaign) {
 		if c.Wanted == manifest.WantRun {
-			c.Wanted, c.Reason = manifest.WantPause, reason
+			c.Wanted, c.Reason = manifest.WantPause, brief(reason)
 		}
 	})
 }

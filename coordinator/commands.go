@@ -27,7 +27,7 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 	a := manifest.Answer{ID: command.ID, Items: n}
 	var refused rejection
 	if errors.As(err, &refused) {
-		a.Error = err.Error()
+		a.Error = brief(err.Error())
 	} else if err != nil {
 		return err // the runner retries
 	}

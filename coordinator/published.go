@@ -76,7 +76,7 @@ func (r *published) interrupt(ctx context.Context, cause error, problem string) 
 		return
 	}
 	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
-	s.Problem, s.At = cmp.Or(problem, reason), r.cfg.Now().UTC()
+	s.Problem, s.At = brief(cmp.Or(problem, reason)), r.cfg.Now().UTC()
 	data, err := json.Marshal(s)
 	if err == nil {
 		err = r.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+r.id, data)

@@ -68,7 +68,7 @@ func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
 	err := r.process(ctx, c)
 	var rejected rejection
 	if errors.As(err, &rejected) {
-		err = r.rejectOrDoubt(ctx, rejected.Error())
+		err = r.rejectOrDoubt(ctx, brief(rejected.Error()))
 	}
 	if errors.Is(err, errEnded) {
 		return nil

@@ -43,6 +43,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 			}
 		}
 	}
+	s.Problem, s.Warning = brief(s.Problem), brief(s.Warning)
 	if s.Late != r.status.last.Late && s.Late != "" {
 		r.log.Warn(s.Late.Sentence(c.Spec.Deadline), "left_s", s.Left, "left_low_s", s.LeftLow, "left_high_s", s.LeftHigh)
 	}

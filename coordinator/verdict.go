@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
@@ -14,6 +15,18 @@ import (
 type rejection struct{ error }
 
 func (e rejection) Unwrap() error { return e.error }
+
+// maxReason is the largest size in bytes of a text for people in a record, which the board limits. A sweep may have a problem in each of
+// thousands of tasks.
+const maxReason = 8 << 10
+
+// brief returns a text without what exceeds maxReason.
+func brief(text string) string {
+	if len(text) <= maxReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxReason], "") + "…"
+}
 
 // maxLooks is the number of different rejections in succession of which the last one counts.
 const maxLooks = 3

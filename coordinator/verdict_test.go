@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/dataset"
 	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/item"
 )
 
 // TestAttackOneLie: a wrong answer of a dataset's server, of a prior's server or of the worker of a preflight, which comes
@@ -78,4 +81,27 @@ type countedErrors struct {
 func (c *countedErrors) Get(context.Context, string) ([]byte, error) {
 	c.calls.Add(1)
 	return nil, c.err
+}
+
+// TestManyProblems: a campaign with a problem in each of thousands of tasks, as one of a newer version of ddiff, is rejected with the first of
+// them: all would exceed the size of a record.
+func TestManyProblems(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	spec := tc.spec("sweep")
+	spec.Tasks = nil
+	for i := range 10_000 {
+		spec.Tasks = append(spec.Tasks, item.Task{Name: "gaussian_deblur", Params: map[string]float64{"newer": float64(i)}})
+	}
+	if text := spec.Validate(manifest.Catalogue{}).Error(); len(text) <= queue.MaxRecordBytes {
+		t.Fatalf("the problems fit into a record: %d bytes", len(text))
+	}
+	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	must(t, err)
+	tc.log = slog.New(slog.DiscardHandler) // they are in the log, too
+	tc.lead()
+	s := tc.awaitPhase(spec.ID(), manifest.PhaseRejected)
+	if reason := s.Campaign.Reason; !strings.Contains(reason, "tasks[0].params.newer") || len(reason) > 10<<10 || s.Status.Reason != reason {
+		t.Errorf("%d bytes of reason: %.200s", len(reason), reason)
+	}
 }
