@@ -108,9 +108,15 @@ func ParseKey(key string) (Entry, bool) {
 		return Entry{}, false
 	}
 	e.Row.Phase, e.Row.Priority = manifest.Phase(parts[4]), manifest.Priority(parts[5])
-	var numbers [11]int64
+	var numbers [9]int64
 	for i := range numbers {
 		if numbers[i], err = strconv.ParseInt(parts[6+i], 10, 64); err != nil {
+			return Entry{}, false
+		}
+	}
+	var amounts [2]float64 // a cost may exceed an integer
+	for i := range amounts {
+		if amounts[i], err = strconv.ParseFloat(parts[15+i], 64); err != nil {
 			return Entry{}, false
 		}
 	}
@@ -121,7 +127,7 @@ func ParseKey(key string) (Entry, bool) {
 		Pending: int(max(0, numbers[1]-numbers[2]-numbers[3]-numbers[4]-numbers[5])), // of a rejected campaign
 	}
 	e.Row.Submitted, e.Row.Finished, e.Row.Archived = instant(6), instant(7), instant(8)
-	e.Row.Seconds, e.Row.Cost = float64(numbers[9]), float64(numbers[10])/1000
+	e.Row.Seconds, e.Row.Cost = amounts[0], amounts[1]/1000
 	return e, true
 }
 

@@ -24,6 +24,9 @@ func TestIndexKeyRoundTrip(t *testing.T) {
 			Submitted: day, Finished: day.Add(time.Hour), Archived: day.Add(2 * time.Hour),
 			Seconds: 1e9, Cost: 1234567.891,
 		}},
+		{ID: "dear-12345678", Number: 1, State: Archived, Output: OutputDigest("out"), Row: Row{ // a million items of ten seconds at the highest price
+			Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow, Weight: 1, Submitted: day, Finished: day, Archived: day, Seconds: 1e7, Cost: 1e16,
+		}},
 	} {
 		if err := storage.CheckKey(e.Key()); err != nil {
 			t.Error(err)
