@@ -184,14 +184,24 @@ func (w *Workers) Lost(campaign string) (names, all []string) {
 // unless a count found that its record was deleted.
 func (w *Workers) Ended() int { return int(w.ended.Load()) }
 
-// countEnds counts the processes that have ended since the last count.
-func (w *Workers) countEnds(beats map[string]manifest.Beat, at time.Time) {
+// countEnds counts the processes that have ended since the last count. Two workers of one name have not: they write their record in turn.
+func (w *Workers) countEnds(cfg Config, beats map[string]manifest.Beat) {
+	at := cfg.Now()
 	maps.DeleteFunc(w.replaced, func(_ string, p process) bool { return at.Sub(p.counted) > lostMemory })
 	seen := make(map[string]process, len(beats))
 	for _, b := range beats {
-		now, before := process{b.Started, b.Age >= beatLife.Seconds(), b.Campaign, at}, w.seen[b.Name]
+		now := process{b.Started, b.Age >= beatLife.Seconds(), b.Campaign, at}
+		before, known := w.seen[b.Name]
 		same := before.started.Equal(now.started)
-		if _, known := w.seen[b.Name]; known && !same && !before.ended {
+		replaces := known && !same && !before.ended
+		if replaces && !now.ended && now.started.Before(before.started) {
+			if w.warn(b.Name + " twice") {
+				cfg.Logger.Warn("two workers have one name; start each with a --name of its own", "worker", b.Name)
+			}
+			seen[b.Name] = before
+			continue
+		}
+		if replaces {
 			w.ended.Add(1)
 			if w.replaced == nil {
 				w.replaced = map[string]process{}
@@ -268,7 +278,7 @@ func (w *Workers) warn(text string) bool {
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
-	w.countEnds(beats, cfg.Now())
+	w.countEnds(cfg, beats)
 	f := &fleet{working: map[string]string{}, lost: map[string]string{}, pools: map[string]*pool{}}
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {

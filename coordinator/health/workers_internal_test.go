@@ -1,6 +1,7 @@
 package health
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -190,5 +191,25 @@ func TestPools(t *testing.T) {
 		if w.Takes("default", "b", "") == remembers || w.Takes("default", "a", "float16") == remembers || !w.Takes("default", "a", "float32") || !w.Takes("gpu", "b", "float16") {
 			t.Errorf("after %v: b %t, float16 %t", passed, w.Takes("default", "b", ""), w.Takes("default", "a", "float16"))
 		}
+	}
+}
+
+// TestWorkersOfOneName: two workers that write one record in turn have not ended.
+func TestWorkersOfOneName(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	var log bytes.Buffer
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	w := &Workers{}
+	for i := range 10 {
+		w.count(t.Context(), cfg, map[string]manifest.Beat{
+			"gpu": {Name: "gpu", Schema: manifest.RecordSchema, Started: now.Add(time.Duration(i%2) * time.Minute)},
+		})
+	}
+	if n := w.Ended(); n > 1 { // the second one may be a later process of the first worker
+		t.Errorf("%d workers have ended", n)
+	}
+	if n := strings.Count(log.String(), "--name"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, &log)
 	}
 }
