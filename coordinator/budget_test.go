@@ -179,6 +179,31 @@ func TestCapOfOwner(t *testing.T) {
 	tc.awaitPhase(third, manifest.PhaseFinished)
 }
 
+// No item of a campaign that waits for the cap of its owner is delivered while its queue is filled again.
+func TestReconcileAboveCap(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 300)
+	tc.seconds = 4
+	gate := tc.gated()
+	tc.leadWith(func(c *coordinator.Config) { c.Prices, c.Caps = coordinator.Prices{"": 1}, coordinator.Caps{"ann": 3} })
+	id := tc.submitWith("held", "ann", manifest.Budget{})
+	tc.work(id)
+	permit(gate, 1)
+	tc.awaitReason(id, "limit reached")
+	permit(gate, 1) // the worker may have leased another item before
+	tc.awaitPulls(2, tc.count()+1)
+	before := tc.count()
+	for range 5 {
+		_, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile})
+		must(t, err)
+		tc.awaitPulls(1, before)
+	}
+	if n := tc.count(); n != before {
+		t.Errorf("workers have started %d items more", n-before)
+	}
+	close(gate)
+}
+
 // A cost needs a price, also after a change of the leader or of the budget.
 func TestBudgetOfCostWithoutPrice(t *testing.T) {
 	t.Parallel()

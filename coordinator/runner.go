@@ -170,8 +170,8 @@ func (r *runner) openQueue(ctx context.Context) error {
 		return fmt.Errorf("open queue: %w", err)
 	}
 	r.queue.Queue = q
-	// A coordinator may have died after it paused the queue.
-	if err := r.queue.pause(ctx, r.rec.Wanted == manifest.WantPause); err != nil {
+	// A coordinator may have died after it paused the queue. A campaign that waits for a cap is paused although it is to run.
+	if err := r.queue.pause(ctx, r.rec.Wanted == manifest.WantPause || r.rec.Phase == manifest.PhasePaused); err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
 	stream, last, err := q.ResultStream(ctx)
