@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/internal/regular"
+	"ddiff/internal/retry"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/storage"
@@ -82,7 +83,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	}
 	switch {
 	case existing != nil: // a file of this worker that was not written is not needed then
-		return existing, t.writeBack(ctx, existing)
+		return existing, e.writeBack(ctx, t, existing)
 	case err != nil:
 		return nil, err
 	}
@@ -139,14 +140,22 @@ func (t *task) createResult(ctx context.Context, res *item.Result) error {
 	return nil
 }
 
-// writeBack writes the files of a result that another worker created while this worker wrote its files, and replaced those.
-func (t *task) writeBack(ctx context.Context, res *item.Result) error {
+// writeBack writes the files of a result that another worker created while this worker wrote its files, and replaced those. It outlasts an
+// outage of the store: no other attempt has these files.
+func (c *core) writeBack(ctx context.Context, t *task, res *item.Result) error {
+	delays := retry.NewBackOff(c.cfg.ProbePause, 30*c.cfg.ProbePause)
 	for _, f := range t.replaced {
 		if regular.SHA256(f.Data) != res.Artifacts[f.Name] {
 			continue
 		}
-		if err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, f.Name), f.Data); err != nil {
-			return fmt.Errorf("write %s: %w", f.Name, err)
+		for {
+			err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, f.Name), f.Data)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, storage.ErrUnavailable) || retry.Sleep(ctx, delays.NextBackOff()) != nil {
+				return fmt.Errorf("write %s: %w", f.Name, err)
+			}
 		}
 	}
 	return nil

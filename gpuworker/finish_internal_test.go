@@ -84,16 +84,25 @@ func TestFirstResultIsKept(t *testing.T) {
 	t.Parallel()
 	write := func(name string, dir store, brighter float32, late int32) (*item.Result, *task) {
 		t.Helper()
-		w, _ := workerOf(t, func(c *Config) { c.Name = name })
+		w, _ := workerOf(t, func(c *Config) { c.Name, c.ProbePause = name, time.Millisecond })
 		tk := solved(t, brighter)
 		tk.batch, tk.seconds, tk.Plan.Solver.Steps = 3, 1.5, 7
 		tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
 		e := engineRestorer{w.core}
-		// The other worker created its result after so many looks of this one.
+		// The other worker created its result after so many looks of this one. Then the store has an outage.
 		var looks atomic.Int32 // the files are written together
+		outage := 0
 		tk.assigned.Store = faulty{Dir: dir.(*storage.Dir), get: func(key string) error {
 			if path.Base(key) == item.FileResult && looks.Add(1) <= late {
 				return storage.ErrNotFound
+			}
+			return nil
+		}, put: func(key string) error {
+			if path.Base(key) == item.FileResult {
+				outage = 2
+			} else if outage > 0 {
+				outage--
+				return storage.ErrUnavailable
 			}
 			return nil
 		}}
