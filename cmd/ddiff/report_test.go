@@ -85,6 +85,8 @@ func TestReportRefuses(t *testing.T) {
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "4")
 	link := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(out, link))
+	other := t.TempDir()
+	must(t, os.CopyFS(other, os.DirFS(out)))
 	wantRefusals(t, nil, []refusal{
 		{[]string{"report", out, "--format", "word"}, 2, `--format "word" is none of html, text, csv, parquet, md, latex`},
 		{[]string{"report", out, "--format", "parquet"}, 2, "give --out FILE"},
@@ -99,9 +101,10 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"report", t.TempDir()}, 2, "no result matches"},
 		{[]string{"report", out, "--format", "csv", "--out", filepath.Join(out, "missing", "x.csv")}, 6, "write report"},
 		{[]string{"report", out, "--format", "html", "--out", "s3://bucket/x"}, 2, "is an address"},
-		{[]string{"report", t.TempDir(), out, "--format", "html", "--out", out + "/"}, 2, "is one of several outputs"},
-		{[]string{"report", t.TempDir(), out, "--format", "html", "--out", link}, 2, "is one of several outputs"},
-		{[]string{"report", t.TempDir(), "file://" + out, "--format", "html", "--out", out}, 2, "is one of several outputs"},
+		{[]string{"report", t.TempDir(), out, "--format", "html", "--out", out + "/"}, 2, "has results and a report of its own"},
+		{[]string{"report", t.TempDir(), out, "--format", "html", "--out", link}, 2, "has results and a report of its own"},
+		{[]string{"report", other, "--format", "html", "--out", out}, 2, "has results and a report of its own"},
+		{[]string{"report", t.TempDir(), "file://" + out, "--format", "html", "--out", out}, 2, "has results and a report of its own"},
 		{[]string{"report", out, "--format", "figures", "--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"compare", out, out, "--select", "best_psnr"}, 2, "would rank an oracle"},
 		{[]string{"compare", out, out, "--where-a", "task=hdr", "--where-b", "seed=1"}, 2, "no result matches"},

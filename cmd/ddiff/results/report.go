@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -249,8 +251,12 @@ func (o reportOptions) page(
 	if err := cli.CheckTarget(o.out); err != nil {
 		return err
 	}
-	if len(outputs) > 1 && slices.ContainsFunc(outputs, func(of result.Output) bool { return isSameFolder(of.Address, o.out) }) {
-		return cli.Usage(fmt.Errorf("report: --out %s is one of several outputs, and has a report of its own; give another directory", o.out))
+	own, err := fs.Glob(os.DirFS(o.out), path.Join(item.ItemsFolder, "*", item.FileResult))
+	if err != nil {
+		return err
+	}
+	if len(own) > 0 && (len(outputs) > 1 || !isSameFolder(outputs[0].Address, o.out)) {
+		return cli.Usage(fmt.Errorf("report: --out %s has results and a report of its own; give another directory", o.out))
 	}
 	store, closeStore, err := o.folder(ctx, outputs)
 	if err != nil {
