@@ -80,6 +80,7 @@ func Load(path string, data []byte) (*File, error) {
 	if err := f.bind(m); err != nil {
 		return nil, fmt.Errorf("operator %s: %w: %w", path, ErrFile, err)
 	}
+	f.inferOutput()
 	if err := f.checkGraph(); err != nil {
 		return nil, fmt.Errorf("operator %s: %w", path, err)
 	}

@@ -172,6 +172,27 @@ func (f *File) New(s Shape) (*Operator, error) {
 	return Set{f.Definition(name)}.New(name, nil, s)
 }
 
+// inferOutput sets the free sizes of y in a file for images of one size: exporters leave names of their own there, as "Addy_dim_1".
+func (f *File) inferOutput() {
+	if !f.FixesSize() {
+		return
+	}
+	inputs := map[string][]int{portImage: f.Smallest(1).Dims(1)}
+	if f.draw != nil {
+		inputs[f.draw.Name] = append([]int{1}, f.draw.Dims[1:]...)
+	}
+	types, err := f.model.Types(inputs)
+	y := types[portY].Dims
+	if err != nil || len(y) != len(f.y.Dims) {
+		return
+	}
+	for i, n := range f.y.Dims[1:] {
+		if n < 0 {
+			f.y.Dims[1+i] = y[1+i]
+		}
+	}
+}
+
 // checkGraph returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if the file does not suit its
 // smallest image.
 func (f *File) checkGraph() error {

@@ -261,6 +261,13 @@ func TestUsableFiles(t *testing.T) {
 			t.Errorf("operator set %d: %+v", opset, f)
 		}
 	}
+	inferred := load(t, fileOf(t, 17, []int{-1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+		y := g.Slice(x, 3, 2, 12)
+		return onnx.Value{Name: y.Name, DType: y.DType, Dims: []int{-1, 3, -1, -1}}
+	})))
+	if op, err := inferred.New(operator.Shape{Channels: 3, Height: 16, Width: 16}); err != nil || !slices.Equal(op.Measurement, []int{3, 16, 10}) {
+		t.Errorf("sizes of y that the file leaves free: %v, %v", op, err)
+	}
 	number := load(t, fileOf(t, 17, []int{1, 3, 16, 16}, gainCard, func(g *onnx.Graph, x onnx.Value) {
 		g.Output("y", g.Mul(x, g.Input("gain", onnx.Float, 1)))
 	}))
