@@ -152,7 +152,7 @@ func (j jacobian) along(p onnx.Value) onnx.Value {
 		return b.weigh(b.apply(p).Y)
 	}
 	out, err := b.Graph.Gradient(j.pulled, j.r, p)
-	if errors.Is(err, onnx.ErrNoGradient) { // in the gradient of an operator file, as of MaxPool
+	if errors.Is(err, onnx.ErrNoGradient) { // in the gradient of an operator file
 		return j.difference(p)
 	}
 	return built(out, err)

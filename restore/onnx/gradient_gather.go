@@ -108,9 +108,10 @@ func gatherNDRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	return g.scatter(n, "ScatterND", n.Inputs[0].Dims, map[string]any{}, n.Inputs[1], dy[0])
 }
 
-// scatterRule covers the replacement of elements.
+// scatterRule covers the replacement of elements, and sums.
 func scatterRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
-	if r := n.Text("reduction", "none"); r != "none" {
+	r := n.Text("reduction", "none")
+	if r != "none" && r != "add" {
 		return Value{}, n.Refuse("reduction %s", r)
 	}
 	index, updates := n.Inputs[1], n.Inputs[2]
@@ -120,6 +121,9 @@ func scatterRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	}
 	if k == 2 {
 		return g.Apply(gather, dy[0].DType, updates.Dims, attrs, dy[0], index), nil
+	}
+	if r == "add" {
+		return dy[0], nil
 	}
 	return g.Apply(n.Op, dy[0].DType, dy[0].Dims, attrs, dy[0], index, g.zeros(dy[0].DType, updates.Dims)), nil
 }

@@ -22,10 +22,10 @@ func TestGradientRefusesMoves(t *testing.T) {
 		"limits of Clip": {17, func(g *onnx.Graph, x onnx.Value) onnx.Value {
 			return g.Apply("Clip", onnx.Float, x.Dims, nil, x, g.Reshape(g.ReduceSum(x, 0)))
 		}, "variable limits"},
-		"adding ScatterND": {16, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+		"multiplying ScatterND": {16, func(g *onnx.Graph, x onnx.Value) onnx.Value {
 			at := g.Reshape(g.Ints(1), 1, 1)
-			return g.Apply("ScatterND", onnx.Float, x.Dims, map[string]any{"reduction": "add"}, x, at, g.Const([]float32{1}, 1))
-		}, "reduction add"},
+			return g.Apply("ScatterND", onnx.Float, x.Dims, map[string]any{"reduction": "mul"}, x, at, g.Const([]float32{1}, 1))
+		}, "reduction mul"},
 		"GatherElements without ScatterElements that adds": {13, func(g *onnx.Graph, x onnx.Value) onnx.Value {
 			return g.Apply("GatherElements", onnx.Float, x.Dims, nil, x, g.Ints(0, 0, 1))
 		}, "operator set 13"},

@@ -18,9 +18,15 @@ func moveLayers() map[string]layer {
 	type m = map[string]any
 	x, at := normal(3, 4), indices(ints(2, 3), 0, 1, 2, 2, 0, 0)
 	scatter := apply("ScatterElements", x.dims, m{"axis": 0}, x, at, normal(2, 3))
+	sum := apply("ScatterElements", x.dims, m{"axis": 0, "reduction": "add"}, x, indices(ints(2, 3), 0, 1, 2, 0, 1, 0), normal(2, 3))
+	sumOfVectors := apply("ScatterND", x.dims, m{"reduction": "add"}, x, indices(ints(3, 1), 2, 0, 2), normal(3, 4))
 	return map[string]layer{
 		"scatter":            scatter,
 		"scatter updates":    scatter.by(2),
+		"sum":                sum,
+		"sum updates":        sum.by(2),
+		"sum of vectors":     sumOfVectors,
+		"summed vectors":     sumOfVectors.by(2),
 		"gather elements":    apply("GatherElements", ints(2, 3), m{"axis": 0}, x, at),
 		"gather vectors":     apply("GatherND", ints(3, 4), nil, x, indices(ints(3, 1), 2, 0, 2)),
 		"gather numbers":     apply("GatherND", ints(3), nil, x, indices(ints(3, 2), 2, 3, 0, 0, 2, 3)),
@@ -44,6 +50,9 @@ func TestGatherOfMany(t *testing.T) {
 		d, err := g.Gradient(y, x, seed)
 		must(t, err)
 		g.Output("d", d)
+		product, err := g.Gradient(d, seed, x) // J·x
+		must(t, err)
+		g.Output("product", product)
 		for _, n := range onnxtest.Parse(t, g).Proto().Graph.Node {
 			if n.OpType == "OneHot" {
 				t.Errorf("%s: the gradient has a matrix of %d×%d", name, length, len(at))
@@ -55,10 +64,18 @@ func TestGatherOfMany(t *testing.T) {
 			place := (at[i/columns%len(at)] + length) % length
 			want[(i/columns/len(at)*length+place)*columns+i%columns] += w
 		}
-		got := onnxtest.Run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "d", DType: onnx.Float, Dims: d.Dims}}, make([]float32, x.Size()), weights)[0]
+		outputs := []onnx.Value{{Name: "d", DType: onnx.Float, Dims: d.Dims}, {Name: "product", DType: onnx.Float, Dims: product.Dims}}
+		values := onnxtest.Random(x.Size(), 2)
+		got := onnxtest.Run(t, g, []onnx.Value{x, seed}, outputs, values, weights)
 		for i := range want {
-			if !(math.Abs(float64(got[i]-want[i])) <= 1e-4) {
-				t.Fatalf("%s: derivative %d is %v, want %v", name, i, got[i], want[i])
+			if !(math.Abs(float64(got[0][i]-want[i])) <= 1e-4) {
+				t.Fatalf("%s: derivative %d is %v, want %v", name, i, got[0][i], want[i])
+			}
+		}
+		for i, v := range got[1] {
+			place := (at[i/columns%len(at)] + length) % length
+			if want := values[(i/columns/len(at)*length+place)*columns+i%columns]; v != want {
+				t.Fatalf("%s: product %d is %v, want %v", name, i, v, want)
 			}
 		}
 	}
