@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,10 @@ func TestPull(t *testing.T) {
 	failed.Item.ID, failed.Item.Name, failed.Item.Task, failed.Item.Method = strings.Repeat("f", 64), "broken", "hdr", "ddiff"
 	line, err := json.Marshal(failed)
 	must(t, err)
-	must(t, store.Put(t.Context(), "failures/one/000000.jsonl", line))
+	failed.Item.ID, failed.Item.Task = strings.Repeat("e", 64), "super_resolution"
+	second, err := json.Marshal(failed)
+	must(t, err)
+	must(t, store.Put(t.Context(), "failures/one/000000.jsonl", slices.Concat(line, []byte("\n"), second, []byte("\n"))))
 	for _, folder := range []string{"tuning", "failures", "scores", "sheets", "figures"} { // an output inside, which a copy of this one cannot check
 		must(t, store.Put(t.Context(), folder+"/inner/"+item.Key(strings.Repeat("0", 64), item.FileRestored), []byte("picture")))
 	}
@@ -64,7 +68,11 @@ func TestPull(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "tuning", "0123.json"))) // the report could not decode it
 	e = run("report", dir)
 	wantCode(t, e, 0)
-	wantLine(t, e, "1 of 2 items have no figures: 1 failed")
+	wantLine(t, e, "1 of 2 items have no figures: 1 failed") // the other one is of another task
+	wantCode(t, run("pull", place, dir, "--task", "super_resolution", "--item", "eeee"), 2)
+	if lines := bytes.Count(read(t, filepath.Join(dir, "failures", "one", "000000.jsonl")), []byte("\n")); lines != 2 {
+		t.Errorf("after another pull the directory has %d failures, want 2", lines)
+	}
 	e = run("pull", place, dir)
 	wantCode(t, e, 0)
 	wantLine(t, e, "items=2 copied=1 present=1")

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,6 +170,15 @@ func (p *puller) open(ctx context.Context, source string) (closeSource func(), e
 	}, nil
 }
 
+// hasID and hasTask report whether the flags leave an item in.
+func (o pullOptions) hasID(id string) bool {
+	return len(o.items) == 0 || slices.ContainsFunc(o.items, func(begin string) bool { return strings.HasPrefix(id, begin) })
+}
+
+func (o pullOptions) hasTask(task string) bool {
+	return len(o.tasks) == 0 || slices.Contains(o.tasks, task)
+}
+
 // selection describes the flags for an error.
 func (o pullOptions) selection() string {
 	text := ""
@@ -201,7 +211,7 @@ func (p *puller) copyAll(ctx context.Context) error {
 			listing = fmt.Errorf("list items: %w", err)
 			break
 		}
-		if len(p.items) > 0 && !slices.ContainsFunc(p.items, func(begin string) bool { return strings.HasPrefix(id, begin) }) {
+		if !p.hasID(id) {
 			continue
 		}
 		if unlistable(id) {
@@ -265,7 +275,7 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 		p.wrong(key, "is not the result of this item")
 		return nil
 	}
-	if len(p.tasks) > 0 && !slices.Contains(p.tasks, r.Item.Task) {
+	if !p.hasTask(r.Item.Task) {
 		return nil
 	}
 	// result.json is written last: if it exists, all other files exist.
@@ -377,5 +387,27 @@ func (p *puller) copyFile(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
+	if strings.HasPrefix(key, manifest.FailuresFolder) {
+		if data = p.selectFailures(ctx, key, data); len(data) == 0 {
+			return nil
+		}
+	}
 	return p.to.Put(ctx, key, data)
+}
+
+// selectFailures returns the lines of a list of failures that the flags leave in, or that the directory has. A damaged line stays.
+func (p *puller) selectFailures(ctx context.Context, key string, list []byte) (kept []byte) {
+	present := map[string]bool{}
+	if before, err := p.to.Get(ctx, key); err == nil {
+		for line := range bytes.Lines(before) {
+			present[string(line)] = true
+		}
+	}
+	for line := range bytes.Lines(list) {
+		var r item.Result
+		if present[string(line)] || json.Unmarshal(line, &r) != nil || p.hasID(r.Item.ID) && p.hasTask(r.Item.Task) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }
