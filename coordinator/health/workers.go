@@ -194,7 +194,8 @@ func (w *Workers) countEnds(cfg Config, beats map[string]manifest.Beat) {
 		before, known := w.seen[b.Name]
 		same := before.started.Equal(now.started)
 		replaces := known && !same && !before.ended
-		if replaces && !now.ended && now.started.Before(before.started) {
+		if earlier, again := w.replaced[b.Name]; again && replaces && !now.ended && earlier.started.Equal(now.started) {
+			w.replaced[b.Name] = now // it had not ended
 			if w.warn(b.Name + " twice") {
 				cfg.Logger.Warn("two workers have one name; start each with a --name of its own", "worker", b.Name)
 			}

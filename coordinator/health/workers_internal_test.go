@@ -209,6 +209,14 @@ func TestWorkersOfOneName(t *testing.T) {
 	if n := w.Ended(); n > 1 { // the second one may be a later process of the first worker
 		t.Errorf("%d workers have ended", n)
 	}
+	for i := range 3 { // later processes of one worker, by the clocks of other machines
+		w.count(t.Context(), cfg, map[string]manifest.Beat{
+			"gpu": {Name: "gpu", Schema: manifest.RecordSchema, Started: now.Add(-time.Duration(i+1) * time.Hour)},
+		})
+	}
+	if n := w.Ended(); n != 4 {
+		t.Errorf("%d workers have ended, want 4", n)
+	}
 	if n := strings.Count(log.String(), "--name"); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, &log)
 	}

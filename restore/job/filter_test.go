@@ -48,8 +48,19 @@ func TestOtherFilter(t *testing.T) {
 			}
 		}
 	}
-	// The others are without colours: pages, a photograph in grey, the night sky; and one photograph is too small.
-	if found < 14 {
+	// The others are without colours: pages, a photograph in grey, the night sky.
+	if found < 16 {
 		t.Errorf("%d of %d other filters are found", found, 2*len(files))
+	}
+
+	// Stripes along a diagonal, in grey.
+	op, err := operator.Builtin().New(operator.Demosaic, nil, operator.Shape{Channels: 3, Height: side, Width: side})
+	must(t, err)
+	j := &Job{Op: op, Item: item.Item{Task: operator.Demosaic, Measurement: &item.Source{}}}
+	for i := range side * side {
+		j.Problem.Y = append(j.Problem.Y, float32((i/side-i%side+side)/4%2))
+	}
+	if w := j.warnFilter(); w != nil {
+		t.Errorf("stripes: %+v", w)
 	}
 }
