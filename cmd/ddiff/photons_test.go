@@ -89,7 +89,7 @@ func TestPhotonsOfLists(t *testing.T) {
 		t.Errorf("photons %v", found)
 	}
 	for _, want := range []string{
-		"failed: auto (denoise): task denoise, method ddiff: has photons and sigma auto",
+		"failed: auto (denoise): list.csv:4: task denoise, method ddiff: has photons and sigma auto",
 		"the measurement of task phase_retrieval is no picture", "list.csv:6: photons: -3 is out of range",
 	} {
 		wantMessage(t, e, want)
