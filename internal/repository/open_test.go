@@ -39,6 +39,7 @@ var byPath = map[string]string{
 	"cmd/ddiff/man.go newManCommand":                  argument,
 	"cmd/ddiff/results/export.go newTree":             argument + ", and a new folder beside it",
 	"cmd/ddiff/results/export.go finish":              argument + ", and a new folder beside it",
+	"cmd/ddiff/results/report.go hasResults":          theRoot + "; it only reads",
 	"cmd/ddiff/results/report.go writeDevice":         argument,
 	"cmd/ddiff/results/target.go localImages":         argument + ", among them links to images; it only reads",
 	"cmd/ddiff/run/restore_campaign.go discardOutput": "a folder that this process has made",

@@ -251,11 +251,7 @@ func (o reportOptions) page(
 	if err := cli.CheckTarget(o.out); err != nil {
 		return err
 	}
-	own, err := fs.Glob(os.DirFS(o.out), path.Join(item.ItemsFolder, "*", item.FileResult))
-	if err != nil {
-		return err
-	}
-	if len(own) > 0 && (len(outputs) > 1 || !isSameFolder(outputs[0].Address, o.out)) {
+	if hasResults(o.out) && (len(outputs) > 1 || !isSameFolder(outputs[0].Address, o.out)) {
 		return cli.Usage(fmt.Errorf("report: --out %s has results and a report of its own; give another directory", o.out))
 	}
 	store, closeStore, err := o.folder(ctx, outputs)
@@ -274,6 +270,17 @@ func (o reportOptions) page(
 	_, err = fmt.Fprintf(stdout, "items=%d done=%d failed=%d dead=%d report=%s\n",
 		summary.Items, summary.Done, summary.Failed, summary.Dead, storage.Locate(o.out, report.KeyPage))
 	return err
+}
+
+// hasResults reports whether a directory has results.
+func hasResults(dir string) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false // it is new
+	}
+	defer root.Close() // opened for reading
+	found, err := fs.Glob(root.FS(), path.Join(item.ItemsFolder, "*", item.FileResult))
+	return err == nil && len(found) > 0
 }
 
 // isSameFolder reports whether two paths name one directory that exists. An address of a bucket names none.
