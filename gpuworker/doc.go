@@ -34,7 +34,7 @@
 //
 // Every attempt at an item ends in one typed outcome, and one function (settle.go) maps it to the queue. result.json is
 // written last and create-only: if it exists, the other files of the item exist too, and a second worker that finishes
-// the same item changes nothing.
+// the same item changes nothing. A file of a lost attempt is replaced only by bytes that result.json names (finish.go).
 //
 // # Failures
 //
