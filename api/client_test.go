@@ -73,7 +73,9 @@ func TestAttackLocalhost(t *testing.T) {
 		_, _ = io.WriteString(w, `{"campaigns":[]}`)
 	})
 	_, port, _ := net.SplitHostPort(own.Addr().String())
-	server("[::1]:"+port, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("another user gets %s", r.Header.Get("Authorization")) })
+	server("[::1]:"+port, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another user gets %s", r.Header.Get("Authorization"))
+	})
 	for _, host := range []string{"localhost", "LOCALHOST", "localhost."} {
 		c, err := api.NewClient(api.ClientConfig{URL: "http://" + host + ":" + port, Token: "secret"})
 		if err != nil {
