@@ -11,7 +11,7 @@ port=$("$dir/python/bin/python" -c 'import socket
 pair = [socket.socket() for _ in "ab"]
 for s in pair: s.bind(("127.0.0.1", 0))
 print(*(s.getsockname()[1] for s in pair))')
-nats=nats://127.0.0.1:${port% *} api=http://localhost:${port#* }
+nats=nats://127.0.0.1:${port% *} api=http://127.0.0.1:${port#* }
 go build -o "$dir/nats-server" github.com/nats-io/nats-server/v2
 "$dir/nats-server" -js -sd "$dir/js" -a 127.0.0.1 -p "${port% *}" 2>"$dir/nats.log" & processes=$!
 bin/ddiff coordinator --nats "$nats" --nats-wait 1m --store "$dir/store" --listen ":${port#* }" --require-tokens 2>"$dir/log" & processes="$processes $!"
@@ -26,7 +26,7 @@ printf 'name: api\ndataset: {path: %s/examples/images, size: 64}\ntasks: [denois
 bin/ddiff submit "$dir/campaign.yaml" --server "$api"
 # The lines of Python in docs/api.md.
 awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' docs/api.md |
-	sed "s|http://localhost:8080|$api|; " >"$dir/lines.py"
+	sed "s|http://127.0.0.1:8080|$api|; " >"$dir/lines.py"
 (cd "$dir" && python/bin/python lines.py)
 # A campaign that the schema admits may still be wrong, and an empty parameter is an absent one: two checks do not apply.
 # It writes a cache into its working directory.

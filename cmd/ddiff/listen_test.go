@@ -292,13 +292,17 @@ func TestAttackListen(t *testing.T) {
 	if text := awaitAnswer(t, address, "/api/v1/campaigns", http.StatusUnauthorized); strings.Contains(text, "campaigns\":") {
 		t.Errorf("an answer without a token: %s", text)
 	}
-	path := filepath.Join(cache, "ddiff", "pages", port)
+	path := filepath.Join(cache, "ddiff", "pages", "127.0.0.1_"+port)
 	info, err := os.Stat(path)
 	must(t, err)
 	folder, err := os.Stat(filepath.Dir(path))
 	must(t, err)
 	if info.Mode().Perm() != 0o600 || folder.Mode().Perm() != 0o700 {
 		t.Errorf("the modes of the token and its folder are %v and %v", info.Mode(), folder.Mode())
+	}
+	var thief net.Listener // another user's
+	if thief, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "[::1]:"+port); err == nil {
+		defer thief.Close()
 	}
 	list := func(env ...string) ended {
 		cmd := command(t, "list", "--server", "http://localhost:"+port)
@@ -325,7 +329,7 @@ func TestAttackView(t *testing.T) {
 	out := tiny(t, "--images", photographs(t, "coffee"), "--task", "hdr")
 	p := startProcess(t, nil, "view", out)
 	p.wait(t, &p.stdout, "(until Ctrl-C)", 1)
-	at := regexp.MustCompile(`page: http://(localhost:\d+)(/\?token=\w{20,}) `).FindStringSubmatch(p.stdout.text())
+	at := regexp.MustCompile(`page: http://(127\.0\.0\.1:\d+)/#token=(\w{20,}) `).FindStringSubmatch(p.stdout.text())
 	if at == nil {
 		t.Fatalf("no address with a token\n%s", p.stdout.text())
 	}
@@ -337,10 +341,12 @@ func TestAttackView(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	must(t, err)
 	browser := &http.Client{Jar: jar}
-	get := func(path string, dest string) (status int, policy, body string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at[1]+path, nil)
+	const door = "/api/v1/~0123456789abcdef0123456789abcdef"
+	send := func(method, path, dest, content string) (status int, policy, body string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+at[1]+door+path, strings.NewReader(content))
 		must(t, err)
 		r.Header.Set("Sec-Fetch-Dest", dest)
+		r.Header.Set("Content-Type", "application/json")
 		answer, err := browser.Do(r)
 		must(t, err)
 		defer answer.Body.Close()
@@ -348,10 +354,11 @@ func TestAttackView(t *testing.T) {
 		must(t, err)
 		return answer.StatusCode, answer.Header.Get("Content-Security-Policy"), string(data)
 	}
-	if status, _, _ := get(at[2], "document"); status != http.StatusOK {
-		t.Fatalf("the address: %d", status)
+	get := func(path, dest string) (int, string, string) { return send(http.MethodGet, path, dest, "") }
+	if status, _, body := send(http.MethodPost, "/session", "empty", `{"token":"`+at[2]+`"}`); status != http.StatusOK {
+		t.Fatalf("sign in: %d %s", status, body)
 	}
-	status, _, body := get("/api/v1/campaigns", "empty")
+	status, _, body := get("/campaigns", "empty")
 	var list struct {
 		Campaigns []struct{ Campaign struct{ ID string } }
 	}
@@ -360,7 +367,7 @@ func TestAttackView(t *testing.T) {
 		t.Fatalf("with the session: %d %s", status, body)
 	}
 	// A report is in a frame that its page cannot leave.
-	report := "/api/v1/campaigns/" + list.Campaigns[0].Campaign.ID + "/report/index.html"
+	report := "/campaigns/" + list.Campaigns[0].Campaign.ID + "/report/index.html"
 	if status, policy, body := get(report, "document"); status != http.StatusOK || !strings.Contains(policy, "frame-src 'self'") || !strings.Contains(body, `<iframe title="Report" sandbox=`) {
 		t.Errorf("the frame of a report: %d %s %.300s", status, policy, body)
 	}

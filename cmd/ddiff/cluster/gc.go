@@ -32,7 +32,7 @@ func NewGCCommand() *cobra.Command {
 			"checkpoints of restored items, leftovers of preflights, and windows, logs, priors and operators without a campaign.\n" +
 			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
-			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes",
+			"  ddiff gc --nats nats://127.0.0.1:4222 --keep 90d --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err

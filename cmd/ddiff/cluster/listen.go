@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ddiff/api"
 	"ddiff/coordinator/serve"
 	"ddiff/internal/cli"
 	"ddiff/internal/lifecycle"
@@ -90,10 +91,10 @@ type apiFlags struct {
 }
 
 func (a *apiFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&a.address, "listen", "", "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of localhost (default: off)")
+	f.StringVar(&a.address, "listen", "", "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of 127.0.0.1 (default: off)")
 	f.StringVar(&a.tls.Cert, "tls-cert", "", "PEM `file` with the certificate of --listen")
 	f.StringVar(&a.tls.Key, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens of ddiff token on localhost too, where otherwise only this user has access; other addresses always require them")
+	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens of ddiff token on 127.0.0.1 too, where otherwise only this user has access; other addresses always require them")
 	f.StringVar(&a.publicURL, "public-url", "", "`address` of the server for browsers, as in https://host, to which --oidc-issuer sends them back (default: localhost only)")
 	a.oidc.add(f)
 }
@@ -116,12 +117,13 @@ func (a *apiFlags) check() error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(a.address, ":") {
-		a.address = "localhost" + a.address
-	}
-	host, _, err := net.SplitHostPort(a.address)
+	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--listen: %w; give HOST:PORT", err))
+	}
+	if host == "" || host == "localhost" {
+		host = api.Loopback
+		a.address = net.JoinHostPort(host, port)
 	}
 	if (a.tls.Cert == "") != (a.tls.Key == "") {
 		return cli.Usage(errors.New("--tls-cert and --tls-key belong together; give both or none"))
@@ -131,7 +133,7 @@ func (a *apiFlags) check() error {
 			return cli.Usage(fmt.Errorf("--tls-cert and --tls-key: %w", err))
 		}
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		a.requireTokens = true
 	}
 	return nil

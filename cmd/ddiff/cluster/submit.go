@@ -42,7 +42,7 @@ func newSubmitCommand(c manifest.Catalogue) *cobra.Command {
 			"prints the campaign's phase, and brings an archived campaign back to the board.\n" +
 			"Coordinators and workers resolve the paths in the file on their own machines. Results go to the\n" +
 			"folder --output below the cluster's store.",
-		Example: "  ddiff submit examples/demo.yaml --nats nats://localhost:4222 --watch",
+		Example: "  ddiff submit examples/demo.yaml --nats nats://127.0.0.1:4222 --watch",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, err := manifest.Load(args[0])
