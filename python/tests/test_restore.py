@@ -7,6 +7,8 @@ from PIL import Image
 
 import ddiff
 
+from conftest import long
+
 
 def error(x, y):
     return float(np.sqrt(np.mean((np.asarray(x) - y) ** 2)))
