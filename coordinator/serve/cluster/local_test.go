@@ -284,6 +284,9 @@ func TestAttackRequests(t *testing.T) {
 
 // TestAttackSlowBody: a body that comes slowly does not keep its connection, whether its request has a token or not.
 func TestAttackSlowBody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits a quarter of a minute: make test-all")
+	}
 	t.Parallel()
 	f := newFixture(t)
 	at := f.serve(f.open(), false)
