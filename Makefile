@@ -38,12 +38,16 @@ demo: build runtime ## Restore the bundled photographs on all eight tasks and pr
 	@bin/ddiff run examples/demo.yaml
 
 .PHONY: test
-test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and every test, Go and Python
+test: test-packages build runtime $(GOTESTSUM) ## Run every package without its long tests, a small cluster and the Python package (8 minutes)
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh
 
+.PHONY: test-all
+test-all: all-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run the rest: the linter, long tests, the race detector, browsers, PyTorch, clusters, the site (20 minutes)
+	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh all
+
 .PHONY: check
-check: build-packages $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and the tests that need no compute (a minute)
-	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh quick
+check: build-packages lint ## Run the linter and the rules of the repository (a minute)
+	@go test -vet=off -count=1 -short ./internal/repository
 
 .PHONY: race
 race: runtime ## Run the tests of the command line with the race detector in the program (an hour)
@@ -59,11 +63,11 @@ picture: demo ## Make the pictures of the documents: of the README from the demo
 TORCH ?= $(PYTHON)
 
 .PHONY: bench
-bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes, and the first time those of compilations; TORCH=DIR/bin/python BENCH="--device cpu")
+bench: all-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes, and the first time those of compilations; TORCH=DIR/bin/python BENCH="--device cpu")
 	@PYTHONPATH=tools $(TORCH) -m ddiff_torch.compare --task super_resolution,phase_retrieval --items 4 --steps 10 --time 160 $(BENCH)
 
 .PHONY: bench-full
-bench-full: test-packages build runtime ## Time all tasks (an hour)
+bench-full: all-packages build runtime ## Time all tasks (an hour)
 	@PYTHONPATH=tools $(TORCH) -m ddiff_torch.compare $(BENCH)
 
 .PHONY: bench-host
@@ -89,15 +93,15 @@ telemetry-test: test-packages build runtime ## Read back what a real collector a
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed telemetry $(TELEMETRY)
 
 .PHONY: ablation
-ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (an hour or more; half an hour with ABLATION="--knobs 1 --steps 30")
+ablation: all-packages build runtime ## Compare DDiff with its variants, each tuned on other images (an hour or more; half an hour with ABLATION="--knobs 1 --steps 30")
 	@$(PYTHON) tools/ablation.py $(ABLATION)
 
 .PHONY: methods
-methods: test-packages build runtime ## Compare all methods on all tasks, at equal cost and with the published steps (many hours; METHODS="--size 64 --images DIR")
+methods: all-packages build runtime ## Compare all methods on all tasks, at equal cost and with the published steps (many hours; METHODS="--size 64 --images DIR")
 	@$(PYTHON) tools/compare_methods.py $(METHODS)
 
 .PHONY: quality
-quality: test-packages build runtime ## Compare DDiff with DiffPIR, DDRM and DAPS on photographs that tuning did not use (an hour; QUALITY="--size 64" 20 minutes)
+quality: all-packages build runtime ## Compare DDiff with DiffPIR, DDRM and DAPS on photographs that tuning did not use (an hour; QUALITY="--size 64" 20 minutes)
 	@python=$$(scripts/bm3d.sh) || python=$(PYTHON); PYTHONDONTWRITEBYTECODE=1 "$$python" -W ignore tools/quality.py $(QUALITY)
 
 .PHONY: scale-model
@@ -118,7 +122,7 @@ bad-inputs: runtime ## Give more than a thousand bad inputs to ddiff (2 minutes;
 ATTACKED = $(shell git grep -l '^func TestAttack' -- '*_test.go' ':!internal/testbed' ':!internal/charttest' | xargs dirname | sort -u | sed 's,^,./,')
 
 .PHONY: attacks
-attacks: test-packages build runtime ## Run the attacks that last minutes: full disks and divided networks of NATS, deleted results, false roles, hostile names (10 minutes; ATTACKS=NATS those with it in their name)
+attacks: all-packages build runtime ## Run the attacks that last minutes: full disks and divided networks of NATS, deleted results, false roles, hostile names (10 minutes; ATTACKS=NATS those with it in their name)
 	@{ DDIFF_ATTACKS=1 go test -count=1 -timeout 60m -v -run '^TestAttack.*$(ATTACKS)' $(ATTACKED); \
 	   go -C internal/charttest test -count=1 -v -run '^TestAttack.*$(ATTACKS)' .; \
 	   DDIFF_ATTACKS=1 go -C internal/testbed test -count=1 -timeout 60m -v -run '^TestAttack.*$(ATTACKS)' .; } | \
@@ -180,11 +184,11 @@ parity-code: runtime ## Run a checkout of DDiff's released code beside this prog
 		$(if $(SIZE),--size $(SIZE)) $(if $(BENCH),--bench) $(PARITY_CODE)
 
 .PHONY: gradients-bench
-gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
+gradients-bench: all-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '
 
 .PHONY: gpu-check
-gpu-check: test-packages build ## Check a GPU: pictures beside the CPU's, speed, memory, signals (GPU_CHECK="--device cuda:1")
+gpu-check: all-packages build ## Check a GPU: pictures beside the CPU's, speed, memory, signals (GPU_CHECK="--device cuda:1")
 	@$(PYTHON) tools/gpu_check.py --out docs/gpu $(GPU_CHECK)
 
 .PHONY: kernels
@@ -197,7 +201,7 @@ gpu-bundle: build ## Make bin/gpu-bundle: the program, ONNX Runtime for CUDA and
 	@PYTHONPATH=tools $(PYTHON) -m gpu_bundle --program bin/ddiff --out bin/gpu-bundle --arch $(or $(ARCH),90)
 
 .PHONY: gpu-bundle-test
-gpu-bundle-test: test-packages build runtime ## Test the scripts of the bundle on the CPU (1 minute; the first time installs ONNX Runtime's Python module into .cache)
+gpu-bundle-test: all-packages build runtime ## Test the scripts of the bundle on the CPU (1 minute; the first time installs ONNX Runtime's Python module into .cache)
 	@.cache/gpu-bundle/python/bin/python -c 'import onnxruntime' 2>/dev/null || { $(PYTHON) -m venv --system-site-packages .cache/gpu-bundle/python && \
 		.cache/gpu-bundle/python/bin/python -m pip install --quiet --disable-pip-version-check 'numpy<2' onnxruntime==1.30.0; }
 	@cd tools && ../.cache/gpu-bundle/python/bin/python -m pytest tests/test_gpu_bundle.py
@@ -234,11 +238,11 @@ compose-demo: ## Start the cluster of compose.yaml and run a campaign on it (nee
 	@scripts/compose-demo.sh
 
 .PHONY: priors-test
-priors-test: test-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
+priors-test: all-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
 	@scripts/priors-test.sh
 
 .PHONY: foreign-priors
-foreign-priors: test-packages runtime ## Export networks with the current diffusers and PyTorch, and run them (6 GB of packages)
+foreign-priors: all-packages runtime ## Export networks with the current diffusers and PyTorch, and run them (6 GB of packages)
 	@scripts/foreign-priors.sh
 
 .PHONY: programs-test
@@ -258,7 +262,7 @@ wheel: build-packages ## Build the Python package with the program inside, in bi
 	@PYTHON=$(PYTHON) scripts/wheel.sh bin/wheel/ddiff bin/wheel
 
 .PHONY: python-test
-python-test: test-packages wheel ## Install the wheel in a fresh virtual environment, run its tests and notebooks (needs PyPI)
+python-test: all-packages wheel ## Install the wheel in a fresh virtual environment, run its tests and notebooks (needs PyPI)
 	@scripts/python-test.sh
 
 .PHONY: docs
@@ -307,7 +311,7 @@ chart-files: ## Copy the files that the chart contains and render its examples
 	@cd internal/charttest && go test -count=1 -run '^TestRenderedObjects$$' -update .
 
 .PHONY: test-full
-test-full: test chart-test telemetry-test deploy-test release-test ## Run every test, also those that download or build much (hours)
+test-full: test test-all chart-test telemetry-test deploy-test release-test ## Run every test, also those that download or build much (hours)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)
@@ -318,7 +322,7 @@ page: ## Build the page of campaigns from its sources; needs npm
 	cd coordinator/serve/page && npm ci --ignore-scripts && npm run build
 
 .PHONY: page-test
-page-test: test-packages build runtime ## Use the page in a browser over a cluster, check its accessibility, write docs/images (2 minutes)
+page-test: all-packages build runtime ## Use the page in a browser over a cluster, check its accessibility, write docs/images (2 minutes)
 	@mkdir -p docs/images
 	@DDIFF_SCREENSHOTS=$(CURDIR)/docs/images go -C internal/testbed test -count=1 -timeout 15m -run '^TestPage$$' -v . | \
 		awk 'match($$0, /pages=.*/) { last = substr($$0, RSTART); next } !/^(===|--- PASS|PASS|ok)/ { print } END { print last; exit last == "" }'
@@ -340,8 +344,8 @@ runtime: build ## Install ONNX Runtime into the user's cache, unless there is on
 clean: ## Remove built files; results and the user's cache stay
 	rm -rf bin .cache
 
-.PHONY: build-packages test-packages
-build-packages test-packages:
+.PHONY: build-packages test-packages all-packages
+build-packages test-packages all-packages:
 	@scripts/packages.sh $(@:-packages=)
 
 $(GOLANGCI_LINT):

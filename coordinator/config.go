@@ -45,6 +45,8 @@ type Config struct {
 	// Store is the cluster's store. StoreAddress is the address by which workers open it.
 	Store        storage.Store
 	StoreAddress string
+	// TakeOver is the cluster that a person takes the store from. Optional.
+	TakeOver string
 	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows.
 	Sources sources
 	// Models reads priors and operator files at addresses, which may be larger than files of datasets. Default: Sources.

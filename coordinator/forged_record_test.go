@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
@@ -21,6 +22,10 @@ func TestForgedRecordIsRestored(t *testing.T) {
 	tc.awaitPhase(id, manifest.PhasePreflight)
 	tc.awaitPhase(cancelled, manifest.PhasePreflight)
 	stop()
+	data, _, err := tc.board.Get(t.Context(), manifest.KeyCluster)
+	must(t, err)
+	cluster, err := manifest.DecodeCluster(data)
+	must(t, err)
 	forge := func(keys ...string) {
 		t.Helper()
 		for _, key := range keys {
@@ -42,7 +47,7 @@ func TestForgedRecordIsRestored(t *testing.T) {
 		t.Errorf("skipped %v, error %v", skipped, err)
 	}
 
-	tc.lead()
+	tc.leadWith(func(c *coordinator.Config) { c.TakeOver = cluster.ID })
 	for _, key := range []string{id, cancelled} {
 		for change, err := range tc.board.Watch(t.Context(), manifest.KeyCampaignPrefix+key) {
 			must(t, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -137,16 +138,19 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 	tc.leadWith(func(cfg *coordinator.Config) {
 		cfg.Sweep, cfg.Tick, cfg.Stall = nil, 5*time.Millisecond, 10*time.Millisecond
 		cfg.Now = func() time.Time { checks.Add(1); return time.Now() }
-		cfg.Open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
-			return queue.Open(ctx, tc.nc, queue.Config{Campaign: campaign, AckWait: 200 * time.Millisecond, MaxAttempts: attempts})
-		}
 	})
 	tc.preflight(c.ID)
 	q, err := tc.attach(t.Context(), c.ID)
 	must(t, err)
+	useUp := func(ctx context.Context) error { // the deliveries of the items
+		leases, err := q.Lease(ctx, 6, 50*time.Millisecond)
+		for _, l := range leases {
+			err = errors.Join(err, l.Retry(ctx, 0))
+		}
+		return err
+	}
 	wait(t, patience, "no deliverable item", func() bool {
-		_, err := q.Lease(t.Context(), 6, 50*time.Millisecond)
-		must(t, err)
+		must(t, useUp(t.Context()))
 		waiting, leased, err := q.Depth(t.Context())
 		must(t, err)
 		return waiting+leased == 0
@@ -162,7 +166,7 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 	tc.background(tc.sweep)
 	tc.background(func(ctx context.Context) error { // the items are published again once
 		for ctx.Err() == nil {
-			_, _ = q.Lease(ctx, 6, 50*time.Millisecond) // until the end of the test
+			_ = useUp(ctx) // until the end of the test
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -161,6 +162,8 @@ func (s *results) loadOne(ctx context.Context, it item.Item) (stored, error) {
 	}
 	if err != nil {
 		found.damage = fmt.Errorf("read %s: %w; move the item's folder away and run again", key, err)
+	} else if staged, err := s.hasStaged(ctx, &found.result); err != nil || staged {
+		return stored{}, err
 	}
 	found.result.Item = it // another campaign may have restored it under another name
 	return found, nil
@@ -173,13 +176,39 @@ func (s *results) failed(it item.Item, reason string) item.Result {
 	}
 }
 
-// each calls f with the identity of each result in storage.
+// hasStaged reports whether files of a result have not yet replaced those of another attempt: its worker has died, and the next one does it.
+func (s *results) hasStaged(ctx context.Context, res *item.Result) (bool, error) {
+	for _, name := range res.Replaces {
+		if _, err := s.store.Stat(ctx, item.StagedKey(res.Item.ID, res.Artifacts[name])); err == nil {
+			return true, nil
+		} else if !errors.Is(err, storage.ErrNotFound) {
+			return false, fmt.Errorf("look up the files of item %s: %w", res.Item.ID, err)
+		}
+	}
+	return false, nil
+}
+
+// each calls f with the identity of each result in storage whose files are in their places.
 func (s *results) each(ctx context.Context, f func(id string)) error {
+	unsettled := map[string]bool{} // items with staged files, which may be those of an attempt that came second
+	for info, err := range s.store.List(ctx, item.CheckpointsFolder) {
+		if err != nil {
+			return fmt.Errorf("list checkpoints: %w", err)
+		}
+		id, suffix, _ := strings.Cut(strings.TrimPrefix(info.Key, item.CheckpointsFolder), ".")
+		if _, isStaged := item.ParseIdentity(suffix); isStaged && !unsettled[id] {
+			found, err := s.loadOne(ctx, item.Item{ID: id, Name: id})
+			if err != nil {
+				return err
+			}
+			unsettled[id] = !found.found
+		}
+	}
 	for info, err := range s.store.List(ctx, item.ItemsFolder) {
 		if err != nil {
 			return fmt.Errorf("list results: %w", err)
 		}
-		if id, ok := item.ResultOf(info.Key); ok {
+		if id, ok := item.ResultOf(info.Key); ok && !unsettled[id] {
 			f(id)
 		}
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,36 @@ func TestResultsOfItems(t *testing.T) {
 		var missing missingResultsError
 		if errors.As(last, &missing) != strict || n != 5+len(missing) {
 			t.Errorf("strict %t: %d results, %v", strict, n, last)
+		}
+	}
+}
+
+// A result whose files have not replaced those of another attempt is not there yet, however it is looked up. Staged files of an attempt that came
+// second do not matter.
+func TestResultWithStagedFiles(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{})
+	all, digest, other := items(0, 3), strings.Repeat("a", 64), strings.Repeat("b", 64)
+	for i, staged := range []string{"", other, digest} {
+		res := item.Result{
+			Schema: item.SchemaVersion, Item: all[i], Outcome: item.OutcomeDone, Replaces: []string{item.FileTrace},
+			Artifacts: map[string]string{item.FileTrace: digest, item.FileTruth: other},
+		}
+		data, err := item.EncodeResult(&res)
+		must(t, err)
+		must(t, r.results.store.Put(t.Context(), item.Key(all[i].ID, item.FileResult), data))
+		if staged != "" {
+			must(t, r.results.store.Put(t.Context(), item.StagedKey(all[i].ID, staged), nil))
+		}
+	}
+	must(t, r.results.store.Put(t.Context(), item.CheckpointsFolder+all[0].ID+".starts", nil))
+	var listed []string
+	must(t, r.results.each(t.Context(), func(id string) { listed = append(listed, id) }))
+	for i, want := range []bool{true, true, false} {
+		found, err := r.results.loadOne(t.Context(), all[i])
+		if err != nil || found.found != want || found.damage != nil || slices.Contains(listed, all[i].ID) != want {
+			t.Errorf("item %d: %+v, %v, listed %q", i, found, err, listed)
 		}
 	}
 }

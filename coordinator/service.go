@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/health"
+	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -44,8 +45,10 @@ func New(cfg Config) (*Service, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Service{
-		owner: board.Owner{Board: cfg.Board, Store: cfg.Store, Coordinator: cfg.Name, Interval: 2 * cfg.Probe, Logger: cfg.Logger},
-		cfg:   cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1),
+		owner: board.Owner{
+			Board: cfg.Board, Store: cfg.Store, Coordinator: cfg.Name, TakeOver: cfg.TakeOver, Interval: 2 * cfg.Probe, Now: cfg.Now, Logger: cfg.Logger,
+		},
+		cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -57,6 +60,7 @@ func (s *Service) CheckHealth(ctx context.Context) error {
 		return err
 	}
 	defer stop() //nolint:errcheck // the registration is known
+	defer lifecycle.Go(ctx, s.owner.Learn).Stop()
 	return s.health.Check(ctx)
 }
 
@@ -110,7 +114,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
 	}
-	group.Go(func() error { return s.owner.Keep(inner) })
+	group.Go(func() error { return s.owner.Guard(inner) })
 	group.Go(func() error { return s.workers.Watch(inner, s.cfg.health()) })
 	group.Go(func() error { return s.health.Guard(inner) })
 	if s.cfg.Usage != nil {

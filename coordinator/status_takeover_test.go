@@ -3,12 +3,14 @@ package coordinator_test
 import (
 	"context"
 	"encoding/json"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // TestTakeoverKeepsCounts: a new leader reads the outcomes of a campaign again. Meanwhile its status does not fall behind that of the old
@@ -21,7 +23,7 @@ func TestTakeoverKeepsCounts(t *testing.T) {
 		stop()
 		end := tc.statuses(id)
 		stop = tc.lead()
-		time.Sleep(500 * time.Millisecond)
+		tc.restoreSome(id, 1) // the leader counts it after those that it reads again
 		all := end()
 		for _, s := range all {
 			if s.Counts.Done < last.Done {
@@ -40,18 +42,33 @@ func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.
 	tc.t.Helper()
 	id = tc.submit(name, 0)
 	stop = tc.lead()
-	gate := tc.gated()
-	permit(gate, images)
-	stopWork := tc.work(id)
-	tc.await(id, "half", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= images })
-	var stopping sync.WaitGroup
-	stopping.Go(stopWork)
-	close(gate) // the worker waits for a permit
-	stopping.Wait()
-	s := tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
+	return id, tc.restoreSome(id, images), stop
+}
+
+// restoreSome restores n items of a campaign, or some more, and returns its counts.
+func (tc *testCluster) restoreSome(id string, n int) manifest.Counts {
+	tc.t.Helper()
+	gate, before := make(chan struct{}), tc.results(id)
+	tc.set(func(item.Item, int) error { <-gate; return nil })
+	stop := tc.work(id)
+	permit(gate, n)
+	tc.await(id, "some outcomes", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= before+n })
+	stopped := make(chan struct{})
+	go func() {
+		stop()
+		close(stopped)
+	}()
+	for working := true; working; {
+		select {
+		case gate <- struct{}{}: // for the item that the worker has leased
+		case <-stopped:
+			working = false
+		}
+	}
+	tc.set(nil)
+	return tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
 		return s.Status.Counts.Running == 0 && s.Status.Counts.Done == tc.results(id)
-	})
-	return id, s.Status.Counts, stop
+	}).Status.Counts
 }
 
 // statuses collects the different statuses of a campaign until the returned function is called.
@@ -85,12 +102,16 @@ func TestCancelAtTakeover(t *testing.T) {
 	stop()
 	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancel)
 	must(t, err)
-	tc.lead()
+	var steps atomic.Int64
+	tc.leadWith(func(cfg *coordinator.Config) {
+		cfg.Now = func() time.Time { steps.Add(1); return time.Now() }
+	})
 	want := manifest.Counts{Items: n.Items, Done: n.Done, Cancelled: n.Items - n.Done}
 	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
 		t.Errorf("the first status is %+v, want %+v", got, want)
 	}
-	time.Sleep(300 * time.Millisecond)
+	after := steps.Load()
+	wait(t, patience, "more steps of the leader", func() bool { return steps.Load() > after+20 })
 	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
 		t.Errorf("the last status is %+v, want %+v", got, want)
 	}

@@ -2,8 +2,11 @@ package gpuworker
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"time"
 
+	"ddiff/internal/retry"
 	"ddiff/queue"
 )
 
@@ -64,10 +67,10 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 			suspects = append(suspects, l)
 		}
 	}
-	again := w.pass(ctx, passed)
+	w.releaseEach(ctx, passed, 1) // behind the other items of the queue
 	switch {
 	case len(suspects) == 0:
-		if len(start) == 0 && again {
+		if len(start) == 0 && len(passed) > 0 {
 			w.pauseAfterPass(ctx, campaign, passed)
 		}
 		return start, false
@@ -86,6 +89,54 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 	}
 	w.releaseEach(ctx, suspects[1:], 0)
 	return suspects[:1], true
+}
+
+const (
+	// maxPasses is how often a worker releases an item that it disputed for other workers. Then the worker gives the
+	// second opinion itself.
+	maxPasses = 5
+	// unprovenPasses is maxPasses of a worker that has restored no item of the campaign: it may be sick, and the other
+	// workers busy. With the longest pause it is half an hour.
+	unprovenPasses = 60
+	// passPause is the pause after the first pass, if nothing else was leased with it. It doubles with each pass up to
+	// maxPasses, times a random factor from 1/2 to 3/2: two workers that wait for each other's opinion would else wake
+	// together, and each lease the item that it disputed itself.
+	passPause = time.Second
+	// passesEnd is how long a worker then passes no further items.
+	passesEnd = 5 * time.Minute
+)
+
+// leavesToOthers reports whether another worker should take an item that this worker disputed.
+func (w *Worker) leavesToOthers(ctx context.Context, campaign string, l *queue.Lease) bool {
+	m, limit, now := l.Marks(), unprovenPasses, w.cfg.Now()
+	if w.breaker.LastGood(campaign) != nil {
+		limit = maxPasses
+	}
+	if w.cfg.Peers == nil || !slices.Contains(m.Disputed, w.cfg.Name) || now.Before(w.passAgain) {
+		return false
+	}
+	if m.Passes >= limit {
+		w.passAgain = now.Add(passesEnd)
+		return false
+	}
+	n, err := w.cfg.Peers(ctx)
+	return err != nil || n > 0
+}
+
+// pauseAfterPass lets other workers lease the passed items first: it skips the campaign, or waits if the dispatcher has
+// no others.
+func (w *Worker) pauseAfterPass(ctx context.Context, campaign string, passed []*queue.Lease) {
+	least := maxPasses
+	for _, l := range passed {
+		least = min(least, l.Marks().Passes)
+	}
+	pause := passPause << least / 2
+	pause += rand.N(2 * pause)
+	if w.campaigns != nil {
+		w.campaigns.Suspend(campaign, pause, nil)
+		return
+	}
+	_ = retry.Sleep(ctx, pause) // the caller checks ctx
 }
 
 // releaseEach releases items that were not started, and adds passes to their marks.

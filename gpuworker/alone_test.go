@@ -83,18 +83,21 @@ func TestSuspectsAreNotStarvedByAnotherCampaign(t *testing.T) {
 	c := newCluster(t)
 	c.submit("old")
 	c.submit("new")
-	c.fill("new", 40)
-	const suspects = 5
+	const suspects, others = 5, 400
+	c.fill("new", others)
 	q := c.fill("old", suspects)
 	leases, err := q.Lease(t.Context(), suspects, patience)
 	must(t, err)
 	for _, l := range leases {
 		must(t, l.Retry(t.Context(), 0))
 	}
-	w := start(t, c.simulated(20*time.Millisecond))
+	cfg := c.simulated(20 * time.Millisecond)
+	c.read()
+	w := start(t, cfg)
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "old") == suspects })
-	if n := count(created, "new"); n > 4*suspects {
-		t.Errorf("%d items of the other campaign were restored before %d suspects", n, suspects)
+	// Each suspect waits for about three others. On a busy machine it misses turns; if it starves, it waits for all.
+	if n := count(created, "new"); n > others/2 {
+		t.Errorf("%d of %d items of the other campaign were restored before %d suspects", n, others, suspects)
 	}
 	w.stop(t)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/restore/item"
 	"ddiff/restore/parameter"
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -32,7 +33,7 @@ func (t *task) spent() float64 {
 	return t.checkpoint.Seconds
 }
 
-func checkpointKey(id string) string { return "checkpoints/" + id }
+func checkpointKey(id string) string { return item.CheckpointsFolder + id }
 
 // encode returns a SHA-256 and the encoded checkpoint. The checksum includes the item's ID: it reveals a state that a disk
 // has changed or that belongs to another item. Nothing would distinguish the image restored from it from a correct one.

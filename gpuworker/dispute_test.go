@@ -76,7 +76,7 @@ func TestDamagedFileFailsAfterTwoOpinions(t *testing.T) {
 				name    string
 				outcome item.Outcome
 				reason  string
-			}{{it.Name, item.OutcomeFailed, "its SHA-256 is"}, {"gone", item.OutcomeDead, "no such file"}} {
+			}{{it.Name, item.OutcomeFailed, "its SHA-256 is"}, {"gone", item.OutcomeFailed, "no such file"}} {
 				r := got[want.name]
 				if r.Outcome != want.outcome || !strings.Contains(r.Reason, want.reason) ||
 					(len(names) == 2) != strings.Contains(r.Reason, "could not restore it either") {

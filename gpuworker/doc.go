@@ -7,9 +7,10 @@
 // when a worker suspends itself; tuner measures batch sizes; enginecache keeps priors and operators on this machine; passport
 // explains a restored image; fleet leases from the campaigns of a cluster. This package has [Config], [Worker] and what connects them:
 //
-//   - lease: single.go, assignment.go, leases.go (extension), alone.go (items that run alone), dispute.go (second opinions)
+//   - lease: single.go, assignment.go, leases.go (extension), alone.go (items that run alone)
 //   - stages: prepare.go, solve.go with choose.go, finish.go; checkpoint.go; preflight.go; simulate.go
-//   - end of an attempt: outcome.go (its class), settle.go (what the queue is told), blame.go (starts without an answer)
+//   - end of an attempt: attempt.go (from the error of a stage to the acknowledgement), settle.go (its spans and logs), blame.go (starts
+//     without an answer)
 //   - failing environment: suspend.go, probe.go (its test)
 //   - what others see: beacon.go (heartbeat), itemlog.go, tail.go
 //
@@ -32,16 +33,16 @@
 // the measured durations, so that a slow machine is not taken for a hung one. The leases of a process that does not run
 // expire, and another worker takes over.
 //
-// Every attempt at an item ends in one typed outcome, and one function (settle.go) maps it to the queue. result.json is
+// Every attempt at an item ends in one of six outcomes, and one function (attempt.go) maps it to the queue. result.json is
 // written last and create-only: if it exists, the other files of the item exist too, and a second worker that finishes
-// the same item changes nothing.
+// the same item changes nothing. A file of a lost attempt is replaced only by bytes that result.json names (finish.go).
 //
 // # Failures
 //
 // An item whose earlier attempt ended without an answer runs alone (alone.go), and its start is recorded in the store
 // (blame.go): it is dead after it has ended workers that held nothing else. Failures of the environment use no attempt
 // and suspend the worker until a test passes (package guard, suspend.go, probe.go). A result that may be the worker's fault gets a second
-// opinion (dispute.go).
+// opinion.
 //
 // Before the items of a campaign are published, one worker runs its preflight (preflight.go): prior, operators,
 // compilation, memory, sources and store. A busy worker runs it between two steps of its batch.

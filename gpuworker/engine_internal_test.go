@@ -140,7 +140,7 @@ func TestChoicesOfWorker(t *testing.T) {
 	w, _ := workerOf(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (engineRestorer{w.core}).solveBatch(ended, f.tasks); outcomeOf(ended, f.tasks[0], err).kind != released || log.Len() > 0 {
+	if err := (engineRestorer{w.core}).solveBatch(ended, f.tasks); outcomeOf(ended, f.tasks[0], err).why != drain || log.Len() > 0 {
 		t.Errorf("a worker that drains: %v, log %s", err, log.String())
 	}
 	_, err = f.shapes(t.Context())

@@ -1,16 +1,15 @@
 package gpuworker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/internal/regular"
-	"ddiff/internal/retry"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
 	"ddiff/storage"
@@ -47,10 +46,8 @@ func (e engineRestorer) finish(t *task) (*item.Result, error) {
 	return res, err
 }
 
-// write stores the artifacts, and then the result, create-only. Two workers that finish the same item write the same
-// keys. The first result is kept, and write returns it.
+// write stores the artifacts, and then the result, create-only. The first result is kept, and write returns it.
 func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*item.Result, error) {
-	// Artifacts of an existing result must not be replaced: its digests describe the bytes of the other worker.
 	if res, err := t.findResult(ctx); err != nil || res != nil {
 		return res, err
 	}
@@ -71,61 +68,69 @@ func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*it
 	for _, f := range append(files, restored) {
 		t.written = max(t.written, len(f.Data))
 	}
-	existing, err := t.putAll(ctx, files)
-	if err == nil && existing == nil {
-		existing, err = t.put(ctx, restored)
-	}
-	if err == nil && existing == nil {
-		err = t.createResult(ctx, res)
-		if errors.Is(err, storage.ErrExists) {
-			existing, err = t.readExisting(ctx)
+	for _, together := range [][]job.Artifact{files, {restored}} {
+		staged, err := t.create(ctx, together)
+		if err != nil {
+			return nil, err
 		}
+		res.Replaces = append(res.Replaces, staged...)
 	}
-	switch {
-	case existing != nil: // a file of this worker that was not written is not needed then
-		return existing, e.writeBack(ctx, t, existing)
-	case err != nil:
+	err = t.createResult(ctx, res)
+	if errors.Is(err, storage.ErrExists) {
+		return t.readExisting(ctx)
+	}
+	if err == nil {
+		err = t.replace(ctx, res)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return res, nil
 }
 
-// putAll puts files of the item together: each takes a round trip to the store. If one fails, the others are not given up: the server might execute their requests late.
-func (t *task) putAll(ctx context.Context, files []job.Artifact) (existing *item.Result, err error) {
-	found := make([]*item.Result, len(files))
+// create creates files of the item together: each takes a round trip to the store. If one fails, the others are not given up: the server might
+// execute their requests late. A file that another attempt has left, which may run still, stays; the new one is staged, and create returns its name.
+func (t *task) create(ctx context.Context, files []job.Artifact) (staged []string, err error) {
+	names := make([]string, len(files))
 	var group errgroup.Group
 	for i, f := range files {
-		group.Go(func() (err error) {
-			found[i], err = t.put(ctx, f)
-			return err
+		group.Go(func() error {
+			err := t.assigned.Store.Create(ctx, item.Key(t.Item.ID, f.Name), f.Data)
+			if errors.Is(err, storage.ErrExists) {
+				names[i] = f.Name
+				err = t.assigned.Store.Put(ctx, item.StagedKey(t.Item.ID, regular.SHA256(f.Data)), f.Data)
+			}
+			if err != nil {
+				return fmt.Errorf("write %s: %w", f.Name, err)
+			}
+			return nil
 		})
 	}
 	err = group.Wait()
-	return cmp.Or(found...), err
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" }), err
 }
 
-// put writes a file of the item. It creates the file, and replaces only one that another attempt has left: a request of a worker that gave up,
-// which the server executes late, then replaces no file of the attempt with the result. If there is a result by then, because this process was
-// stopped for longer than its lease, put returns it and replaces nothing.
-func (t *task) put(ctx context.Context, f job.Artifact) (existing *item.Result, err error) {
-	key := item.Key(t.Item.ID, f.Name)
-	err = t.assigned.Store.Create(ctx, key, f.Data)
-	if errors.Is(err, storage.ErrExists) {
-		before, unread := t.assigned.Store.Get(ctx, key)
-		if existing, err = t.findResult(ctx); err != nil || existing != nil {
-			return existing, err
+// replace moves the staged files of a stored result over those that other attempts have left. Nothing else writes over a file, and only bytes that
+// the first result names: a request of a stopped worker that arrives late changes nothing. If this worker dies here, the next one that finds the
+// result continues.
+func (t *task) replace(ctx context.Context, res *item.Result) error {
+	for _, name := range res.Replaces {
+		staged := item.StagedKey(t.Item.ID, res.Artifacts[name])
+		data, err := t.assigned.Store.Get(ctx, staged)
+		if errors.Is(err, storage.ErrNotFound) { // another worker has moved it
+			continue
 		}
-		if unread == nil {
-			t.replacing.Lock()
-			t.replaced = append(t.replaced, job.Artifact{Name: f.Name, Data: before})
-			t.replacing.Unlock()
+		if err == nil {
+			err = t.assigned.Store.Put(ctx, item.Key(t.Item.ID, name), data)
 		}
-		err = t.assigned.Store.Put(ctx, key, f.Data)
+		if err == nil {
+			err = t.assigned.Store.Delete(ctx, staged)
+		}
+		if err != nil {
+			return fmt.Errorf("replace %s of another attempt: %w", name, err)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", f.Name, err)
-	}
-	return nil, nil
+	return nil
 }
 
 // createResult writes result.json unless it exists (storage.ErrExists).
@@ -140,28 +145,7 @@ func (t *task) createResult(ctx context.Context, res *item.Result) error {
 	return nil
 }
 
-// writeBack writes the files of a result that another worker created while this worker wrote its files, and replaced those. It outlasts an
-// outage of the store: no other attempt has these files.
-func (c *core) writeBack(ctx context.Context, t *task, res *item.Result) error {
-	delays := retry.NewBackOff(c.cfg.ProbePause, 30*c.cfg.ProbePause)
-	for _, f := range t.replaced {
-		if regular.SHA256(f.Data) != res.Artifacts[f.Name] {
-			continue
-		}
-		for {
-			err := t.assigned.Store.Put(ctx, item.Key(t.Item.ID, f.Name), f.Data)
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, storage.ErrUnavailable) || retry.Sleep(ctx, delays.NextBackOff()) != nil {
-				return fmt.Errorf("write %s: %w", f.Name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// readResult reads the stored result of an item.
+// readResult reads the stored result of an item, and sees to it that all files are those of the result.
 func (t *task) readResult(ctx context.Context) (*item.Result, error) {
 	key := item.Key(t.Item.ID, item.FileResult)
 	data, err := t.assigned.Store.Get(ctx, key)
@@ -171,6 +155,9 @@ func (t *task) readResult(ctx context.Context) (*item.Result, error) {
 	res, err := item.DecodeResult(data)
 	if err != nil {
 		return nil, fmt.Errorf("read existing result %s: %w; move the item's folder away and run again", key, err)
+	}
+	if err := t.replace(ctx, &res); err != nil {
+		return nil, err
 	}
 	return &res, nil
 }

@@ -1,15 +1,20 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ddiff/gpuworker/enginecache"
@@ -79,69 +84,188 @@ func (f faulty) Get(ctx context.Context, key string) ([]byte, error) {
 	return f.Dir.Get(ctx, key)
 }
 
-// The first result is kept, and the second worker leaves no file of its own.
+// The first result is kept with its files, also by a worker that looked for it too early.
 func TestFirstResultIsKept(t *testing.T) {
 	t.Parallel()
-	write := func(name string, dir store, brighter float32, late int32) (*item.Result, *task) {
+	_, dir := workerOf(t)
+	write := func(name string, brighter float32, late int) (*item.Result, *task) {
 		t.Helper()
-		w, _ := workerOf(t, func(c *Config) { c.Name, c.ProbePause = name, time.Millisecond })
+		w, _ := workerOf(t, func(c *Config) { c.Name = name })
 		tk := solved(t, brighter)
 		tk.batch, tk.seconds, tk.Plan.Solver.Steps = 3, 1.5, 7
-		tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
-		e := engineRestorer{w.core}
-		// The other worker created its result after so many looks of this one. Then the store has an outage.
-		var looks atomic.Int32 // the files are written together
-		outage := 0
-		tk.assigned.Store = faulty{Dir: dir.(*storage.Dir), get: func(key string) error {
-			if path.Base(key) == item.FileResult && looks.Add(1) <= late {
-				return storage.ErrNotFound
+		looks := 0
+		tk.assigned = newAssigned(Assignment{Store: faulty{Dir: dir, get: func(key string) error {
+			if path.Base(key) != item.FileResult {
+				return nil
 			}
-			return nil
-		}, put: func(key string) error {
-			if path.Base(key) == item.FileResult {
-				outage = 2
-			} else if outage > 0 {
-				outage--
-				return storage.ErrUnavailable
-			}
-			return nil
-		}}
-		res, err := e.write(t.Context(), tk, item.Metrics{})
+			looks++
+			return when(looks <= late, storage.ErrNotFound)
+		}}}, 1, nil, 0)
+		res, err := engineRestorer{w.core}.write(t.Context(), tk, item.Metrics{})
 		must(t, err)
 		return res, tk
 	}
-	for name, tt := range map[string]struct {
-		brighter float32
-		late     int32
-	}{
-		"found": {0.5, 0}, "before the first file": {0.5, 1}, "before the last file": {0.5, 5},
-		"after the last file": {0, 6}, "after the last file with other pixels": {0.5, 6},
-	} {
-		_, dir := workerOf(t)
-		first, tk := write("first", dir, 0, 0)
-		if first.Worker != "first" || first.Batch != 3 || first.Seconds != 1.5 || first.Steps != 7 || len(first.Artifacts) != 5 || len(first.MetricIDs) != len(metric.Builtin()) {
-			t.Errorf("the result is %+v", first)
+	first, tk := write("first", 0, 0)
+	if first.Worker != "first" || first.Batch != 3 || first.Seconds != 1.5 || first.Steps != 7 || len(first.Artifacts) != 5 || len(first.MetricIDs) != len(metric.Builtin()) {
+		t.Errorf("the result is %+v", first)
+	}
+	wantFiles(t, dir, first)
+	if picture, err := dir.Get(t.Context(), item.Key("item", item.FileRestored)); err != nil || tk.written < len(picture) {
+		t.Errorf("the largest file has %d bytes, %v", tk.written, err)
+	}
+	for late := range 2 {
+		if second, _ := write("second", 0.5, late); second.Worker != "first" || !maps.Equal(second.Artifacts, first.Artifacts) {
+			t.Errorf("the result of %s was kept after %d late looks", second.Worker, late)
 		}
-		largest := 0
-		for file, want := range first.Artifacts {
-			data, err := dir.Get(t.Context(), item.Key("item", file))
-			if err != nil || regular.SHA256(data) != want {
-				t.Errorf("%s: %v", file, err)
+		wantFiles(t, dir, first)
+	}
+}
+
+// wantFiles checks the files of an item against its result.
+func wantFiles(t *testing.T, s interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+}, res *item.Result,
+) {
+	t.Helper()
+	for file, want := range res.Artifacts {
+		if data, err := s.Get(t.Context(), item.Key("item", file)); err != nil || regular.SHA256(data) != want {
+			t.Errorf("%s is not that of the result: %v", file, err)
+		}
+	}
+}
+
+// request is a request to a store that waits for its turn.
+type request struct {
+	attempt int
+	name    string
+	turn    chan error
+}
+
+// turns is a store that executes each request when the test says so, or never. After the end of dead the worker gets errors.
+type turns struct {
+	*storage.Dir
+	attempt int
+	wait    func(r request)
+	dead    context.Context
+}
+
+func (s turns) do(name string, call func() error) error {
+	if s.dead.Err() != nil {
+		return s.dead.Err()
+	}
+	r := request{s.attempt, name, make(chan error)}
+	s.wait(r)
+	if err := <-r.turn; err != nil {
+		return err
+	}
+	err := call()
+	return errors.Join(err, s.dead.Err()) // a dead worker gets no answer
+}
+
+func (s turns) Get(ctx context.Context, key string) (data []byte, err error) {
+	err = s.do("get "+key, func() error { data, err = s.Dir.Get(ctx, key); return err })
+	return data, err
+}
+
+func (s turns) Put(ctx context.Context, key string, data []byte) error {
+	return s.do("put "+key, func() error { return s.Dir.Put(ctx, key, data) })
+}
+
+func (s turns) Create(ctx context.Context, key string, data []byte) error {
+	return s.do("create "+key, func() error { return s.Dir.Create(ctx, key, data) })
+}
+
+func (s turns) Delete(ctx context.Context, key string) error {
+	return s.do("delete "+key, func() error { return s.Dir.Delete(ctx, key) })
+}
+
+// TestAttackLateRequests: three attempts at an item write its files in any order of their requests, and some die, whose last requests are executed
+// at any time, or never. From the moment in which one of them, or a fourth, has a result, all files are those of this result, and stay.
+func TestAttackLateRequests(t *testing.T) {
+	t.Parallel()
+	const attempts = 4
+	var tasks [attempts]*task
+	var workers [attempts]*Worker
+	for i := range attempts {
+		tasks[i] = solved(t, []float32{0, 0.5, 0, 0.7}[i]) // two attempts have files with equal bytes
+		workers[i], _ = workerOf(t, func(c *Config) { c.Name = fmt.Sprint("worker", i) })
+	}
+	replaced := 0
+	for seed := range uint64(60) {
+		dir := emptyStore(t)
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var waiting []request
+			var first *item.Result
+			random := rand.New(rand.NewPCG(seed, 0))
+			var kill [attempts]func()
+			begin := func(i int) {
+				dead, end := context.WithCancel(context.Background())
+				kill[i] = end
+				tasks[i].assigned = newAssigned(Assignment{Store: turns{dir, i, func(r request) {
+					mu.Lock()
+					defer mu.Unlock()
+					waiting = append(waiting, r)
+				}, dead}}, 1, nil, 0)
+				go func() {
+					res, err := engineRestorer{workers[i].core}.write(context.Background(), tasks[i], item.Metrics{})
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil && dead.Err() == nil && first == nil {
+						first = res
+					} else if err == nil && dead.Err() == nil && !maps.Equal(res.Artifacts, first.Artifacts) {
+						t.Errorf("seed %d: a second result of %s after that of %s", seed, res.Worker, first.Worker)
+					}
+				}()
 			}
-			largest = max(largest, len(data))
-		}
-		if tk.written != largest {
-			t.Errorf("the largest file has %d bytes, not %d", largest, tk.written)
-		}
-		second, _ := write("second", dir, tt.brighter, tt.late)
-		if second.Worker != "first" || !maps.Equal(second.Artifacts, first.Artifacts) {
-			t.Errorf("%s: the result of %s was kept", name, second.Worker)
-		}
-		for file, want := range first.Artifacts {
-			if data, err := dir.Get(t.Context(), item.Key("item", file)); err != nil || regular.SHA256(data) != want {
-				t.Errorf("%s: %s is not that of the result: %v", name, file, err)
+			serve := func(chosen func(r request) bool) bool {
+				synctest.Wait()
+				slices.SortFunc(waiting, func(a, b request) int { return cmp.Or(a.attempt-b.attempt, strings.Compare(a.name, b.name)) })
+				var may []int
+				for i, r := range waiting {
+					if chosen(r) {
+						may = append(may, i)
+					}
+				}
+				if len(may) == 0 {
+					return false
+				}
+				at := may[random.IntN(len(may))]
+				r := waiting[at]
+				waiting = slices.Delete(waiting, at, at+1)
+				r.turn <- nil
+				synctest.Wait()
+				if first != nil {
+					wantFiles(t, dir, first)
+				}
+				return true
 			}
-		}
+			all := func(request) bool { return true }
+			for begun := 0; begun < attempts-1 || random.IntN(20) > 0; {
+				switch n := random.IntN(20); {
+				case n < 3 && begun < attempts-1:
+					begin(begun)
+					begun++
+				case n == 3 && begun > 0:
+					kill[random.IntN(begun)]()
+				default:
+					serve(all)
+				}
+			}
+			begin(attempts - 1) // this one is neither stopped nor killed
+			for serve(func(r request) bool { return r.attempt == attempts-1 }) {
+			}
+			if first == nil {
+				t.Errorf("seed %d: no attempt has a result", seed)
+			} else if len(first.Replaces) > 0 {
+				replaced++
+			}
+			for serve(all) { // what was on its way arrives
+			}
+		})
+	}
+	if replaced == 0 {
+		t.Error("no result has replaced files of another attempt")
 	}
 }
 

@@ -196,6 +196,25 @@ func (c *cluster) fill(id string, n int) *queue.Queue {
 	return q
 }
 
+// read waits until the fleets have read all records of the board: they log the one that is no campaign.
+func (c *cluster) read() {
+	c.t.Helper()
+	must(c.t, c.board.Put(c.t.Context(), manifest.KeyCampaignPrefix+"unreadable", []byte("{}")))
+	c.log.wait(c.t, "unreadable")
+}
+
+// gate is a fleet that leases nothing while the mutex is locked.
+type gate struct {
+	*fleet.Fleet
+	sync.Mutex
+}
+
+func (g *gate) Next(ctx context.Context, wait time.Duration) (gpuworker.Assignment, []*queue.Lease, error) {
+	g.Lock()
+	defer g.Unlock()
+	return g.Fleet.Next(ctx, wait)
+}
+
 // simulated configures a worker that holds items for about a time.
 func (c *cluster) simulated(mean time.Duration) gpuworker.Config {
 	cfg := config(c.t, nil, nil)

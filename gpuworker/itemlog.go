@@ -45,7 +45,7 @@ func (t *task) Logger(log *slog.Logger) *slog.Logger {
 // storeLog stores the record of an attempt that did not restore its item, on a cluster; outcome is that of a [manifest.AttemptLog].
 // A store that refuses it changes nothing else: the worker logs the first refusal.
 func (w *Worker) storeLog(ctx context.Context, t *task, outcome string, reason error) {
-	if w.cfg.Log == nil || t.preflight != nil || t.assigned.Store == nil || t.lease.Class() == manifest.ClassPreflight {
+	if outcome == "" || w.cfg.Log == nil || t.preflight != nil || t.assigned.Store == nil || t.lease.Class() == manifest.ClassPreflight {
 		return
 	}
 	a := manifest.AttemptLog{

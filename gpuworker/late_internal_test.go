@@ -12,22 +12,21 @@ import (
 	"sync"
 	"testing"
 
-	"ddiff/internal/regular"
 	"ddiff/restore/item"
 	"ddiff/storage"
 	"ddiff/storage/s3test"
 )
 
-// lateS3 is a proxy that does not answer requests to write a file, and sends them to the server when release is called.
+// lateS3 is a proxy that does not answer some requests to write a file, and sends them to the server when release is called.
 type lateS3 struct {
 	forward *httputil.ReverseProxy
-	file    string // the end of the path
+	holds   func(r *http.Request) bool
 	mu      sync.Mutex
 	held    []*http.Request
 }
 
 func (l *lateS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if l.mu.Lock(); l.file != "" && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, l.file) {
+	if l.mu.Lock(); l.holds != nil && r.Method == http.MethodPut && l.holds(r) {
 		defer l.mu.Unlock()
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -41,11 +40,11 @@ func (l *lateS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.forward.ServeHTTP(w, r)
 }
 
-// hold sets the file; empty: none.
-func (l *lateS3) hold(file string) {
+// hold sets the requests; nil: none.
+func (l *lateS3) hold(holds func(r *http.Request) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.file = file
+	l.holds = holds
 }
 
 // release sends the held requests, and returns the codes of the answers.
@@ -78,25 +77,27 @@ func TestAttackLateWrite(t *testing.T) {
 	s, err := storage.OpenS3(t.Context(), config)
 	must(t, err)
 	t.Cleanup(s.Close)
-	write := func(version string) (*item.Result, error) {
+	write := func(version string, brighter float32) (*item.Result, error) {
 		w, _ := workerOf(t, func(c *Config) { c.Version = version })
-		tk := solved(t, 0)
+		tk := solved(t, brighter)
 		tk.assigned = newAssigned(Assignment{Store: s}, 1, nil, 0)
 		return engineRestorer{w.core}.write(t.Context(), tk, item.Metrics{})
 	}
-	late.hold("/" + item.FileRestored)
-	if _, err := write("1.0.0"); err == nil {
+	// The first worker dies between its files. The second one sees the leftovers, and what it writes over them is on its way.
+	late.hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/"+item.FileRestored) })
+	if _, err := write("1.0.0", 0); err == nil {
 		t.Fatal("a worker that gets no answer has a result")
 	}
-	late.hold("")
-	res, err := write("2.0.0")
+	late.hold(func(r *http.Request) bool { return r.Header.Get("If-None-Match") == "" })
+	if _, err := write("2.0.0", 0.5); err == nil {
+		t.Fatal("a second worker that gets no answer has a result")
+	}
+	late.hold(nil)
+	res, err := write("3.0.0", 0)
 	must(t, err)
-	if codes := late.release(); len(codes) == 0 || codes[0] != http.StatusPreconditionFailed {
+	wantFiles(t, s, res)
+	if codes := late.release(); len(codes) < 2 || codes[0] != http.StatusPreconditionFailed {
 		t.Errorf("the late requests are answered with %v", codes)
 	}
-	for file, want := range res.Artifacts {
-		if data, err := s.Get(t.Context(), item.Key("item", file)); err != nil || regular.SHA256(data) != want {
-			t.Errorf("%s is not that of the result: %v", file, err)
-		}
-	}
+	wantFiles(t, s, res)
 }

@@ -57,17 +57,17 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 		o := outcome{kind: done}
 		switch {
 		case t.assigned.cancelled():
-			o = outcome{cancelled, errCancelled}
+			o = outcome{kind: dropped, err: errCancelled}
 		case errors.Is(err, guard.ErrHung):
-			o = outcome{retried, err}
+			o = outcome{kind: retried, err: err}
 		case ctx.Err() != nil:
-			o = outcome{released, err}
+			o = outcome{returned, drain, err}
 		case errors.Is(err, job.ErrUnsupported) && t.assigned.Refuse != nil:
-			o = outcome{refused, err}
+			o = outcome{returned, refusal, err}
 		case (errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrAccess)) && t.lease.Marks().Faults < maxFaults:
-			o = outcome{faulted, err} // an unavailable store and refused keys are no properties of the campaign
+			o = outcome{returned, fault, err} // an unavailable store and refused keys are no properties of the campaign
 		case guard.Environmental(err):
-			o = outcome{disputed, err}
+			o = outcome{returned, doubt, err}
 		}
 		t.checked = &c
 		if err := w.settle(ctx, t, o, nil); err != nil {

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -110,27 +109,18 @@ func TestReportOfOutcomes(t *testing.T) {
 		log      string // outcome of the stored record
 		refused  bool
 	}{
-		"suspended":      {outcome: outcome{kind: suspended}, next: 1},
-		"faulted":        {outcome: outcome{faulted, storage.ErrUnavailable}, next: 1, left: queue.Marks{Faults: 1}},
-		"faulted-last":   {outcome: outcome{faulted, storage.ErrUnavailable}, marks: queue.Marks{Faults: maxFaults}, next: 1, left: queue.Marks{Faults: maxFaults + 1}},
-		"faulted-blame":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1, log: "dead"},
-		"faulted-below":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults - 1}, next: 1, left: queue.Marks{Faults: maxFaults}},
-		"source-wait":    {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, next: 1, left: queue.Marks{Faults: 1}},
-		"source-patient": {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, patience: time.Hour, next: 2, log: "retried"},
-		"store-patient":  {outcome: outcome{faulted, storage.ErrUnavailable}, patience: time.Hour, next: 1, left: queue.Marks{Faults: 1}},
-		"disputed":       {outcome: outcome{disputed, other}, next: 1, left: queue.Marks{Disputed: []string{"tester"}}, log: "disputed"},
-		"disputed-input": {outcome: outcome{disputed, job.ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, log: "failed"},
-		"disputed-other": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, dead: 1, log: "dead"},
-		"disputed-check": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, checked: true, events: 1},
-		"retried":        {outcome: outcome{retried, other}, next: 2, log: "retried"},
-		"retried-last":   {outcome: outcome{retried, other}, attempt: 2, events: 1, dead: 1, log: "dead"},
-		"retried-group":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 2}}, attempt: 2, next: 3, log: "retried"},
-		"retried-alone":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 1}}, attempt: 2, events: 1, dead: 1, log: "dead"},
-		"refused":        {outcome: outcome{refused, other}, next: 1, refused: true},
-		"failed":         {outcome: outcome{failed, other}, events: 1, log: "failed"},
-		"cancelled":      {outcome: outcome{cancelled, other}},
+		"faulted-blame":  {outcome: outcome{returned, fault, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1, log: "dead"},
+		"source-patient": {outcome: outcome{returned, fault, job.SourceError{Err: storage.ErrUnavailable}}, patience: time.Hour, next: 2, log: "retried"},
+		"store-patient":  {outcome: outcome{returned, fault, storage.ErrUnavailable}, patience: time.Hour, next: 1, left: queue.Marks{Faults: 1}},
+		"disputed":       {outcome: outcome{returned, doubt, other}, next: 1, left: queue.Marks{Disputed: []string{"tester"}}, log: "disputed"},
+		"disputed-input": {outcome: outcome{returned, doubt, job.ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, log: "failed"},
+		"disputed-check": {outcome: outcome{returned, doubt, other}, marks: queue.Marks{Disputed: []string{"a"}}, checked: true, events: 1},
+		"retried":        {outcome: outcome{retried, "", other}, next: 2, log: "retried"},
+		"retried-last":   {outcome: outcome{retried, "", other}, attempt: 2, events: 1, dead: 1, log: "dead"},
+		"refused":        {outcome: outcome{returned, refusal, other}, next: 1, refused: true},
+		"failed":         {outcome: outcome{failed, "", other}, events: 1, log: "failed"},
+		"cancelled":      {outcome: outcome{dropped, "", other}},
 		"done":           {outcome: outcome{kind: done}, events: 1},
-		"done-check":     {outcome: outcome{kind: done}, checked: true, events: 1},
 	} {
 		w, dir := workerOf(t, func(c *Config) { c.Patience, c.Log = tt.patience, NewTail(slog.DiscardHandler) })
 		refusals := 0
@@ -140,7 +130,7 @@ func TestReportOfOutcomes(t *testing.T) {
 			tk.checked = &manifest.Checked{}
 		}
 		before, dead := events(t, q), buried(t, q)
-		if err := w.report(t.Context(), tk, tt.outcome, &item.Result{Item: tk.Item, Outcome: item.OutcomeDone}); err != nil {
+		if err := w.conclude(t.Context(), tk.lease, tk, tt.outcome, &item.Result{Item: tk.Item, Outcome: item.OutcomeDone}); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 		if n, m := events(t, q)-before, buried(t, q)-dead; n != tt.events || m != tt.dead || (refusals > 0) != tt.refused {
@@ -187,7 +177,7 @@ func TestDropOfCancelledItem(t *testing.T) {
 	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), Job: job.Job{Item: item.Item{ID: "a", Campaign: "test"}}}
 	tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0)
 	for _, again := range []bool{false, true} {
-		if err := w.report(t.Context(), tk, outcome{cancelled, errCancelled}, nil); err != nil || strings.Contains(log.String(), "could not acknowledge") != again {
+		if err := w.conclude(t.Context(), tk.lease, tk, outcome{dropped, "", errCancelled}, nil); err != nil || strings.Contains(log.String(), "could not acknowledge") != again {
 			t.Errorf("acknowledged before %v: %v, log %s", again, err, log.String())
 		}
 	}
@@ -202,7 +192,7 @@ func TestFoundResultIsNoSuccess(t *testing.T) {
 		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
 		tk.Item, tk.seconds = item.Item{ID: id, Campaign: "test"}, 1.5*float64(batch)
 		before := uint64(events(t, q))
-		must(t, w.report(t.Context(), tk, outcome{kind: done}, &item.Result{Item: tk.Item, Seconds: 1.5}))
+		must(t, w.conclude(t.Context(), tk.lease, tk, outcome{kind: done}, &item.Result{Item: tk.Item, Seconds: 1.5}))
 		for event, err := range q.Results(t.Context(), before) {
 			must(t, err)
 			var e item.Event
@@ -259,7 +249,8 @@ func TestReleaseOfItems(t *testing.T) {
 			tk.Item = item.Item{}
 		}
 		before := events(t, q)
-		if err := w.releaseItem(t.Context(), tk); err != nil {
+		o, res := w.leftOver(t.Context(), tk)
+		if err := w.conclude(t.Context(), tk.lease, tk, o, res); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 		if n := events(t, q) - before; n != tt.events {
@@ -326,12 +317,12 @@ func TestSettleOnce(t *testing.T) {
 	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), Job: job.Job{Item: item.Item{ID: "a"}}}
 	w.leases.add([]*task{tk})
 	before := events(t, q)
-	must(t, w.settle(t.Context(), tk, outcome{failed, job.ErrInput}, nil))
+	must(t, w.settle(t.Context(), tk, outcome{failed, "", job.ErrInput}, nil))
 	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.Active() {
 		t.Errorf("%d events, %d settled, %d assignments ended, %d leases", events(t, q)-before, w.stats.settled.Load(), ended, w.leases.count())
 	}
 	late := &task{lease: &queue.Lease{}, assigned: in, ctx: t.Context()}
-	if err := w.settle(t.Context(), late, outcome{kind: released}, nil); err != nil || w.stats.settled.Load() != 1 {
+	if err := w.settle(t.Context(), late, outcome{kind: returned, why: drain}, nil); err != nil || w.stats.settled.Load() != 1 {
 		t.Errorf("a released item: %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 		return fmt.Errorf("solve: %w", reason)
 	}
 	o, size := outcomeOf(ctx, failed[0], reason), 1
-	if len(failed) == 1 || o.kind == released || o.kind == cancelled || errors.Is(reason, guard.ErrHung) {
+	if len(failed) == 1 || o.why == drain || o.kind == dropped || errors.Is(reason, guard.ErrHung) {
 		var errs error
 		for _, t := range failed {
 			errs = errors.Join(errs, w.settle(ctx, t, o, nil))
@@ -170,7 +170,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		}
 	}
 	err = a.Wrap(err)
-	endStage(err, outcomeOf(drain, first, err).kind.String())
+	endStage(err, outcomeOf(drain, first, err).String())
 	e.traceOthers(ctx, tasks[1:], p.began, err)
 	if err != nil {
 		a.End()
@@ -332,7 +332,7 @@ func (p *progress) countEvaluations(step int) {
 func (e engineRestorer) traceOthers(ctx context.Context, others []*task, began time.Time, err error) {
 	for _, t := range others {
 		_, span := e.cfg.Tracer.Start(t.ctx, telemetry.StageRestore, trace.WithTimestamp(began), trace.WithLinks(trace.LinkFromContext(ctx)))
-		telemetry.EndSpan(span, err, outcomeOf(ctx, t, err).kind.String())
+		telemetry.EndSpan(span, err, outcomeOf(ctx, t, err).String())
 	}
 }
 

@@ -13,10 +13,6 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
-// maxFaults is the number of environment failures of an item after which it runs alone. If it then fails again, and the worker's
-// environment passes its test, the item is dead.
-const maxFaults = 10
-
 // noteFailure counts a failure of an item in the circuit that it concerns.
 func (w *Worker) noteFailure(t *task, err error) {
 	key := ""

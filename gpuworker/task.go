@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"ddiff/gpuworker/tuner"
@@ -33,9 +32,6 @@ type task struct {
 	cost     method.Cost
 	batch    int
 	written  int // size of the largest file that was written last
-
-	replacing sync.Mutex
-	replaced  []job.Artifact // files of other attempts
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight

@@ -34,7 +34,7 @@ type Worker struct {
 	trial     chan chan struct{} // a preflight begins; the Beacon closes the channel after its next heartbeat
 	breaker   *guard.Breaker[*task]
 	decoding  *raster.Budget
-	passes    *guard.Passes // of the goroutine that leases
+	passAgain time.Time // no item is passed before; of the goroutine that leases
 	started   time.Time
 }
 
@@ -85,7 +85,6 @@ func New(cfg Config) (*Worker, error) {
 		device: make(chan struct{}, 1)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1), trial: make(chan chan struct{}, 1), started: cfg.Now().UTC()}
 	w.campaigns, _ = cfg.Work.(campaigns)
-	w.passes = guard.NewPasses(cfg.Now)
 	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(job.DecodeMemory())
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
@@ -292,6 +291,6 @@ func (c *core) stage(t *task, name string, limit time.Duration, run func(ctx con
 	defer a.End()
 	ctx, end := c.cfg.Instruments.Stage(a.Ctx, c.cfg.Tracer, name)
 	err := a.Wrap(run(ctx))
-	end(err, outcomeOf(t.ctx, t, err).kind.String())
+	end(err, outcomeOf(t.ctx, t, err).String())
 	return err
 }

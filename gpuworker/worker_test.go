@@ -165,7 +165,7 @@ func TestItemsThatCannotBeRestored(t *testing.T) {
 		reason  []string
 	}{
 		"changed":    {item.OutcomeFailed, []string{changed.Image.Path, "its SHA-256 is", "submit the campaign again"}},
-		"gone":       {item.OutcomeDead, []string{gone.Image.Path, "no such file"}},
+		"gone":       {item.OutcomeFailed, []string{gone.Image.Path, "no such file"}},
 		"nan":        {item.OutcomeFailed, []string{nan.Measurement.Path}},
 		"foreign":    {item.OutcomeDead, []string{"needs the prior abababababab"}},
 		"wrong":      {item.OutcomeFailed, []string{"factor"}},

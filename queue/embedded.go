@@ -25,12 +25,19 @@ type EmbeddedConfig struct {
 
 // Embedded is a running NATS server with JetStream in the process. It opens no port and handles no signals; only Connect reaches it.
 type Embedded struct {
-	server *server.Server
+	server embeddedServer
 	log    *serverLog
 
 	mu      sync.Mutex
 	stopped bool
 	conns   []*nats.Conn
+}
+
+// embeddedServer is a server of NATS. A field of its type would make every package that uses Embedded compile its generic functions again.
+type embeddedServer interface {
+	nats.InProcessConnProvider
+	Shutdown()
+	WaitForShutdown()
 }
 
 // StartEmbedded starts a server. It returns when the server accepts connections and has read the streams in Dir. ctx bounds the start alone;
@@ -50,8 +57,7 @@ func (e *Embedded) start(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	var err error
-	e.server, err = server.NewServer(&server.Options{
+	s, err := server.NewServer(&server.Options{
 		ServerName:             "ddiff",
 		DontListen:             true,
 		NoSigs:                 true,
@@ -62,10 +68,11 @@ func (e *Embedded) start(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	e.server.SetLoggerV2(e.log, false, false, false)
-	e.server.Start()
+	e.server = s
+	s.SetLoggerV2(e.log, false, false, false)
+	s.Start()
 	for ready := false; !ready; {
-		ready = e.server.ReadyForConnections(100 * time.Millisecond)
+		ready = s.ReadyForConnections(100 * time.Millisecond)
 		if err := errors.Join(e.log.failure(), ctx.Err()); err != nil {
 			e.Stop()
 			return err
@@ -102,13 +109,13 @@ func (e *Embedded) ConnectThrough(wrap func(net.Conn) net.Conn) (*nats.Conn, err
 
 // transport connects a client to the server through wrap.
 type transport struct {
-	*server.Server
-	wrap func(net.Conn) net.Conn
+	server nats.InProcessConnProvider
+	wrap   func(net.Conn) net.Conn
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
 func (t transport) InProcessConn() (net.Conn, error) {
-	c, err := t.Server.InProcessConn()
+	c, err := t.server.InProcessConn()
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,12 @@ func exhaust(t *testing.T, q *queue.Queue, items, deliveries int) {
 		}
 		got += len(leases)
 	}
-	wantNone(t, q, 300*time.Millisecond) // the server counts the last ones as ended at the next request
+	waitFor(t, "the end of the last leases", func() bool {
+		wantNone(t, q, 50*time.Millisecond) // the server counts them as ended at a request
+		waiting, leased, err := q.Depth(t.Context())
+		must(t, err)
+		return waiting+leased == 0
+	})
 }
 
 // sweep runs a sweeper until the test ends or stop is called, which returns its log.

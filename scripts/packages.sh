@@ -4,6 +4,7 @@
 #
 #   packages.sh build   for `make build`: a C compiler
 #   packages.sh test    also for `make test`
+#   packages.sh all     also for `make test-all` and for the tools in Python
 #   packages.sh report  also for `make prior-report`
 #   packages.sh photographs  also for `make restore-photographs`
 #   packages.sh release also for `make release`
@@ -31,28 +32,31 @@ module() { # module NAME PACKAGE
 }
 
 case ${1:-} in
-build | test | report | photographs | release | emulation | deploy) ;;
+build | test | all | report | photographs | release | emulation | deploy) ;;
 *)
-	echo "usage: packages.sh build|test|report|photographs|release|emulation|deploy" >&2
+	echo "usage: packages.sh build|test|all|report|photographs|release|emulation|deploy" >&2
 	exit 2
 	;;
 esac
 
 program gcc gcc libc6-dev
-if [[ $1 == test ]]; then
+if [[ $1 == test || $1 == all ]]; then
 	program git git
 	program curl curl                  # a client of ONNX Runtime
+	program protoc protobuf-compiler
+	program "$python" python3
+	module numpy python3-numpy
+	module pandas python3-pandas
+	module PIL python3-pil
+	module pytest python3-pytest
+fi
+if [[ $1 == all ]]; then
 	program chromium chromium          # contains a software Vulkan for WebGPU
 	library libvulkan.so.1 libvulkan1
 	program strace strace              # for attacks on stores
-	program protoc protobuf-compiler
-	program "$python" python3
 	module torch python3-torch
 	module onnx python3-onnx
-	module numpy python3-numpy
 	module scipy python3-scipy
-	module PIL python3-pil
-	module pytest python3-pytest
 	module ensurepip python3-venv      # for the site
 fi
 if [[ $1 == report || $1 == photographs ]]; then

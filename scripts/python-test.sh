@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "${PYTHON:-/usr/bin/python3}" -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$(echo "$PWD"/bin/wheel/ddiff-*.whl)[test]"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$(echo "$PWD"/bin/wheel/ddiff_restore-*.whl)[test]"
 cp -r python/tests python/notebooks docs/python.md "$work"
 cp examples/images/astronaut.png "$work/notebooks"
 cd "$work"

@@ -68,7 +68,7 @@ stated=$("$runner" version --json) want="\"tag\":\"$tag\",\"commit\":\"$commit\"
 [[ $stated == *"$want"* ]] || refuse "the program states $stated, want $want; correct release in internal/cli/version.go"
 
 mkdir -p "$out"
-rm -f "$out"/ddiff-* "$out"/SHA256SUMS*
+rm -f "$out"/ddiff[-_]* "$out"/SHA256SUMS*
 for arch in amd64 arm64; do
 	stem=ddiff-$version-linux-$arch
 	tree=$work/$stem
@@ -105,7 +105,7 @@ done
 "$source/scripts/wheel.sh" "$work/ddiff" "$out" "$documentation/licenses"
 cd "$out"
 # An in-toto statement with the provenance of SLSA 1.0.
-sha256sum "ddiff-$version"-linux-* ddiff-*.whl | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \
+sha256sum "ddiff-$version"-linux-* ddiff_restore-*.whl | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \
 	--arg builder "${BUILDER:-urn:ddiff:local}" '{
 	_type: "https://in-toto.io/Statement/v1",
 	subject: [rtrimstr("\n") | split("\n")[] | split("  ") | {name: .[1], digest: {sha256: .[0]}}],
@@ -118,7 +118,7 @@ sha256sum "ddiff-$version"-linux-* ddiff-*.whl | jq --raw-input --slurp --arg so
 		runDetails: {builder: {id: $builder}}
 	}
 }' >"ddiff-$version.provenance.json"
-sha256sum ddiff-* >SHA256SUMS
+sha256sum ddiff[-_]* >SHA256SUMS
 if [[ ${SIGN:-} ]]; then
 	$SIGN SHA256SUMS >&2
 fi

@@ -1,6 +1,7 @@
 # Prints the slowest tests, and the skipped ones with their reasons, from JUnit reports: those of gotestsum for Go and of pytest for
-# Python. The variable list names the file of the tests that may skip, one per line, each followed by a blank and the reason; an entry
-# covers the subtests. With enforce=1 any other skip ends in exit code 1.
+# Python. A test that skips in one report and runs in another is not skipped. The variable list names the file of the tests that may
+# skip, one per line, each followed by a blank and the reason; an entry covers the subtests. With enforce=1 any other skip ends in exit
+# code 1.
 
 function attribute(name) {
 	return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : ""
@@ -50,31 +51,35 @@ BEGIN {
 
 /^testcase / {
 	test = attribute("classname") "." attribute("name")
-	time[test] = attribute("time")
-	tests++
+	time[test] = time[test] > attribute("time") + 0 ? time[test] : attribute("time") + 0
+	ran[test]++
 	if (match(test, /\/[^\/]*$/)) # the time of a parent includes its subtests
 		parent[substr(test, 1, RSTART - 1)]
 }
 
 /^skipped/ {
-	if (listed(test))
-		mark = "may skip"
-	else {
-		mark = "MUST RUN"
-		unlisted++
-	}
-	skipped[++skips] = "  " mark "  " test ": " reason(attribute("message"))
+	ran[test]--
+	why[test] = reason(attribute("message"))
 }
 
 END {
-	slowest = "sort -rn | head -n 10"
+	slowest = "sort -rn | head -n 15"
 	for (test in time)
 		if (!(test in parent))
 			printf "  %6.1f s  %s\n", time[test], test | slowest
 	close(slowest)
-	for (i = 1; i <= skips; i++)
-		print skipped[i]
-	printf "%d tests ran, %d tests skipped, %d of them not in the list of tests that may\n", tests - skips, skips, unlisted
+	listing = "sort"
+	for (test in ran) {
+		if (ran[test]) {
+			tests++
+			continue
+		}
+		skips++
+		unlisted += !listed(test)
+		print "  " (listed(test) ? "may skip" : enforce ? "MUST RUN" : "skipped ") "  " test ": " why[test] | listing
+	}
+	close(listing)
+	printf "%d tests ran, %d tests skipped, %d of them not in %s\n", tests, skips, unlisted, list
 	if (enforce && unlisted) {
 		print "make them run, or list each with a reason in " list
 		failed = 1

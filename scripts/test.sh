@@ -1,33 +1,105 @@
 #!/usr/bin/env bash
-# Runs the checks and tests of the project, continues after a failure, and prints the slowest
-# tests and the skipped tests with their reasons.
+# Runs checks and tests, prints each package as it ends, continues after a failure, and prints the slowest tests and the skipped
+# tests with their reasons.
 #
-#   test.sh        every check and every test
-#   test.sh quick  lint and the tests that need no compute
+#   test.sh        gofmt and vet, all tests that are not long, a small cluster, the Python package
+#   test.sh all    the rest: the linter, the long tests, the race detector, browsers, PyTorch, OpenVINO, the site, figures of the host
 #
-# With CI=true a test that .ci/may-skip does not list must not skip. Run it through `make test` or
-# `make check`, which install its needs.
+# A long test says so itself: it skips with testing.Short. With CI=true a test must not skip in both, unless .ci/may-skip lists it.
+# Run the script through `make test` or `make test-all`, which install its needs.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+suite=${1:-quick}
+root=$PWD
 python=${PYTHON:-/usr/bin/python3}
 # The JUnit reports of the last runs stay: test-report.awk prints the slowest tests of any of them.
-ls -d "$PWD"/.cache/test-reports/*/ 2>/dev/null | sort | head -n -9 | xargs -r rm -r
-reports=$PWD/.cache/test-reports/$(date -u +%Y%m%dT%H%M%S)
+kept=$root/.cache/test-reports
+ls -d "$kept"/*/ 2>/dev/null | sort | head -n -9 | xargs -r rm -r
+reports=$kept/$(date -u +%Y%m%dT%H%M%S)-$suite
 mkdir -p "$reports"
-# The lint stage runs vet, once.
+# Vet runs once, in a stage of its own or in the linter.
 export GOFLAGS="${GOFLAGS:-} -vet=off"
 
-# These packages compute, which the race detector slows down many times; the tests of cmd/ddiff start programs, which it does
-# not see. Tests of goroutines, and some runs of a program with the detector, have a stage of their own; `make race` runs all
-# tests of cmd/ddiff with such a program.
-compute='^ddiff/(coordinator/report|coordinator/report/chart|restore|restore/(check|job|method|metric|noise|noiselevel|onnx|onnx/(infer|modelfile)|operator|operator/.*|picture|prior|prior/.*|raster|solver))$'
-# These need ONNX Runtime, browsers or processes: `quick` leaves them out.
-heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/(enginecache|job)|restore|restore/(check|method|onnx|onnx/(modelfile|onnxruntime)|operator|prior|prior/.*|solver))$'
+stage() { # stage NAME COMMAND...
+	local name=$1 begin=$SECONDS result=passed TIMEFORMAT="== $1: processor time %U s, and %S s in the kernel"
+	shift
+	echo "== $name"
+	if ! time "$@" </dev/null; then
+		echo " [$name]" >>"$reports/failed"
+		result=FAILED
+	fi
+	echo "== $name: $result in $((SECONDS - begin)) s"
+}
 
-# These write and read many rows, which shows how memory grows, and takes ten times as long with the race detector.
-# Other tests of the same packages run the same code with few rows and the detector.
-bulk='^Test(ManyItems|RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows|MemoryOfRows)$'
+beside() { # beside FUNCTION...; runs functions beside each other: the processes of one wait while those of the other compute
+	local f lanes=()
+	for f in "$@"; do
+		"$f" &
+		lanes+=($!)
+	done
+	# The shell starts them with interrupts ignored, and cannot act on a signal while it waits for a program.
+	trap 'trap - INT TERM; kill 0' INT TERM
+	for f in "${lanes[@]}"; do
+		wait "$f" || echo " [a lane]" >>"$reports/failed"
+	done
+	trap - INT TERM
+}
+
+gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
+	"$root/${GOTESTSUM:?run this script through make}" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
+		--junitfile "$reports/$1.xml" -- -timeout 30m "${@:2}"
+}
+
+uncached() ( # uncached FOLDER REPORT GO-TEST-ARGUMENTS...; Go's test cache does not track what git and go print, and the programs that tests build
+	cd "$1" && gotests "$2" -count=1 "${@:3}"
+)
+
+pythontests() { # pythontests REPORT FOLDER; pytest itself keeps the files of its last three runs, 600 MB each
+	local files result
+	files=$(mktemp -d)
+	PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -rfE -p no:cacheprovider --basetemp="$files" --junitxml="$reports/$1.xml" "$2" | sed -u ''
+	result=$?
+	rm -r "$files"
+	return $result
+}
+
+# The quick tests.
+
+vet() {
+	local bad=0 unformatted
+	unformatted=$(gofmt -l .)
+	test -z "$unformatted" || { printf 'not formatted by gofmt:\n%s\n' "$unformatted"; bad=1; }
+	go vet ./... && return $bad
+}
+
+python_package() ( # the package with the built program, without what pip installs
+	work=$(mktemp -d)
+	trap 'rm -r "$work"' EXIT
+	mkdir -p "$work/ddiff/bin" "$work/tests"
+	cp -r python/src/ddiff docs/python.md "$work"
+	cp python/tests/*.py "$work/tests"
+	ln -s "$root/bin/ddiff" "$work/ddiff/bin/ddiff"
+	go build -o "$work/nats-server" github.com/nats-io/nats-server/v2 || return
+	DDIFF_ONNXRUNTIME=$(bin/ddiff runtime where) || return
+	export DDIFF_ONNXRUNTIME NATS_SERVER=$work/nats-server PYTHONPATH=$work
+	cd "$work" && pythontests python-package tests
+)
+
+quick_packages() {
+	stage "packages" gotests packages -short -parallel 12 $packages
+}
+
+quick_processes() {
+	stage "vet" vet
+	stage "repository rules" uncached . repository -short ./internal/repository
+	stage "dashboards and alerts" uncached internal/telemetrytest views .
+	stage "compose, units and releases" uncached internal/deploy deploy -short ./...
+	stage "a cluster with a kill" uncached internal/testbed testbed -short ./...
+	stage "Python package" python_package
+}
+
+# The rest.
 
 # The race detector watches no codecs and no drawing in libraries, which have no goroutines, and which it slows down ten times: reports of campaigns
 # would take most of its time.
@@ -37,116 +109,57 @@ for package in image/... compress/... github.com/klauspost/compress/{flate,inter
 	race+=("-gcflags=$package=-race=false")
 done
 
-# Stages run in two lanes beside each other: processes wait for each other while the other lane computes.
-stage() { # stage NAME COMMAND...
-	local name=$1 begin=$SECONDS result=passed TIMEFORMAT='== processor time: %U s, and %S s in the kernel'
-	shift
-	echo
-	echo "== $name"
-	if ! time "$@" </dev/null; then
-		echo " [$name]" >>"$reports/failed"
-		result=FAILED
-	fi
-	echo "== $name: $result in $((SECONDS - begin)) s"
-}
-
-gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
-	"$PWD/${GOTESTSUM:?run this script through make}" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-		--junitfile "$reports/$1.xml" -- -timeout 30m "${@:2}"
+# concurrent lists the packages that start goroutines, but for the programs, which their tests start as processes.
+concurrent() {
+	go list -f '{{.ImportPath}} {{.Dir}}' $packages | while read -r package dir; do
+		if grep -lE '^\s*go [a-zA-Z(]|\.Go\(' "$dir"/*.go | grep -qv _test.go; then
+			echo "$package"
+		fi
+	done | grep -v '^ddiff/cmd/ddiff$'
 }
 
 racing_program() { # some tests of the command line, with the race detector in the program
 	GOFLAGS="$GOFLAGS ${race[*]:1}" DDIFF_RACE=1 gotests program-race -run '^Test(Kill|CancelFreesHungWorker)$' ./cmd/ddiff
 }
 
-# -count=1 disables Go's test cache, which does not track what git and go print, and the programs that tests build.
-
-testbed() { # the tests of the module that runs clusters of processes, which the race detector does not see
-	local runner=$PWD/$GOTESTSUM
-	(cd internal/testbed && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-		--junitfile "$reports/testbed.xml" -- -count=1 -timeout 30m -p 1 ./...)
+all_packages() {
+	local racing
+	racing=$(concurrent)
+	stage "lint" make lint
+	stage "packages with goroutines, with the race detector" gotests race "${race[@]}" -parallel 12 $racing
+	# One package at a time: each uses all cores.
+	stage "packages without goroutines" gotests plain -p 1 $(grep -vxF "$racing" <<<"$packages" | grep -v '^ddiff/cmd/ddiff$')
+	stage "exported priors" scripts/priors-test.sh
 }
 
-views() { # the module with the parser of Prometheus; its program, a collector, is for make telemetry-test
-	local runner=$PWD/$GOTESTSUM
-	(cd internal/telemetrytest && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-		--junitfile "$reports/views.xml" .)
-}
-
-deployment() { # the module with compose.yaml, the units and the archives of a release
-	local runner=$PWD/$GOTESTSUM
-	(cd internal/deploy && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-		--junitfile "$reports/deploy.xml" -- -count=1 -timeout 30m ./...)
-}
-
-pythontests() { # pytest itself keeps the files of its last three runs, 600 MB each
-	local files result
-	files=$(mktemp -d)
-	PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider --basetemp="$files" --junitxml="$reports/python.xml" tools/tests
-	result=$?
-	rm -r "$files"
-	return $result
+all_processes() {
+	stage "the program" gotests program ./cmd/ddiff
+	stage "the program, with the race detector" racing_program
+	stage "clusters of processes" uncached internal/testbed testbed -p 1 ./...
+	stage "repository rules" uncached . repository ./internal/repository
+	stage "Python" pythontests python tools/tests
+	stage "the site" scripts/docs.sh
 }
 
 if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
 	echo "cannot list the packages" >&2
 	exit 1
 fi
-
-rules() { # rules [-short]
-	stage "repository rules" gotests repository -count=1 "$@" ./internal/repository
-	stage "dashboards and alerts" views
-}
-
-packages_lane() { # lint, the packages and exported priors
-	mapfile -t racing < <(grep -Ev "$compute|^ddiff/cmd/ddiff$" <<<"$packages")
-	mapfile -t plain < <(grep -E "$compute" <<<"$packages")
-	stage lint make lint
-	stage "Go, with the race detector" gotests race "${race[@]}" -skip "$bulk" "${racing[@]}"
-	stage "streams, with the race detector" gotests streams "${race[@]}" -run 'Streams' ./restore/solver ./restore/prior
-	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./coordinator/serve/cluster ./dataset
-	# One package at a time: each uses all cores.
-	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
-	stage "exported priors" scripts/priors-test.sh
-}
-
-processes_lane() { # the program, clusters, the repository and Python
-	stage "the program" gotests program ./cmd/ddiff
-	stage "the program, with the race detector" racing_program
-	stage "clusters of processes" testbed
-	stage "compose, units and releases" deployment
-	rules
-	stage Python pythontests
-	stage "the site" scripts/docs.sh
-}
-
-if [[ ${1:-} == quick ]]; then
-	mapfile -t light < <(grep -Ev "$heavy" <<<"$packages")
-	stage lint make lint
-	rules -short
-	# Many of these tests wait for servers and intervals, not for a core.
-	stage "Go, without compute" gotests quick -short -parallel 12 "${light[@]}"
-else
+enforce=0
+case $suite in
+quick)
+	beside quick_packages quick_processes
+	;;
+all)
 	# `make runtime` installs OpenVINO only together with ONNX Runtime, and without it its tests skip.
 	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO"
-	processes_lane >"$reports/processes.log" 2>&1 &
-	processes=$!
-	packages_lane &
-	lanes="$! $processes"
-	# The shell starts both with interrupts ignored, and cannot act on a signal while it waits for a program.
-	trap 'trap - INT TERM; kill 0' INT TERM
-	for lane in $lanes; do
-		wait "$lane" || echo " [a lane]" >>"$reports/failed"
-	done
-	cat "$reports/processes.log"
+	beside all_packages all_processes
 	stage "figures of the host" make bench-host
-fi
-
-enforce=0
-if [[ ${CI:-} == true && ${1:-} != quick ]]; then
-	enforce=1
-fi
-stage "slowest and skipped tests" awk -v list=.ci/may-skip -v enforce="$enforce" -f scripts/test-report.awk "$reports"/*.xml
+	[[ ${CI:-} != true ]] || enforce=1
+	;;
+esac
+both=$(printf '%s\n' "$kept"/*-quick "$reports" | tail -n 2 | uniq)
+stage "slowest and skipped tests" awk -v list=.ci/may-skip -v enforce="$enforce" -f scripts/test-report.awk $(ls $(printf '%s/*.xml ' $both))
 
 echo
 if [[ -e $reports/failed ]]; then

@@ -39,14 +39,29 @@ type Telemetry struct {
 	// Logger writes log records. Records whose context holds a span carry its trace_id and span_id.
 	Logger *slog.Logger
 
-	traces   *sdktrace.TracerProvider
-	metrics  *sdkmetric.MeterProvider
-	exporter sdktrace.SpanExporter // over the network; nil when there is none
-	registry *prometheus.Registry  // nil without an endpoint for Prometheus
-	open     *openSpans
+	// A field of a type of the SDK would make every package that uses Telemetry compile the SDK's generic functions again.
+	traces   tracerProvider
+	metrics  meterProvider
+	exporter stopper      // over the network; nil when there is none
+	endpoint http.Handler // for Prometheus, or nil
+	endSpans func(reason string)
 
 	stopOnce sync.Once
 	stopErr  error
+}
+
+type stopper interface {
+	Shutdown(ctx context.Context) error
+}
+
+type tracerProvider interface {
+	trace.TracerProvider
+	stopper
+}
+
+type meterProvider interface {
+	metric.MeterProvider
+	stopper
 }
 
 // Start sets up the telemetry of cfg and the environment. The caller must shut down the returned Telemetry. Start fails
@@ -57,7 +72,8 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	t := &Telemetry{Logger: NewLogger(cfg), open: &openSpans{byID: map[trace.SpanID]sdktrace.ReadWriteSpan{}}}
+	open := &openSpans{byID: map[trace.SpanID]sdktrace.ReadWriteSpan{}}
+	t := &Telemetry{Logger: NewLogger(cfg), endSpans: open.end}
 
 	otel.SetLogger(logr.Discard()) // the SDK writes values of variables to standard error, such as headers with a password
 
@@ -70,19 +86,22 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	}
 	traceOptions := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(os.Getenv)), sdktrace.WithIDGenerator(identities{}),
-		sdktrace.WithSpanProcessor(t.open),
+		sdktrace.WithSpanProcessor(open),
 	}
 	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSeries)}
 
 	if cfg.Prometheus {
-		t.registry = prometheus.NewRegistry()
-		t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-		endpoint, err := otelprometheus.New(otelprometheus.WithRegisterer(t.registry), otelprometheus.WithoutScopeInfo(),
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		endpoint, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(),
 			otelprometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
 		if err != nil {
 			return nil, fmt.Errorf("set up the metrics for Prometheus: %w", err)
 		}
 		metricOptions = append(metricOptions, sdkmetric.WithReader(endpoint))
+		t.endpoint = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+			ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true, // with exemplars
+		})
 	}
 	off := disabled(os.Getenv)
 	traces, metrics := !off && exports(os.Getenv, "TRACES"), !off && exports(os.Getenv, "METRICS")
@@ -91,16 +110,18 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 			return nil, err
 		}
 	}
+	var exporter sdktrace.SpanExporter
 	var reader sdkmetric.Reader
 	if traces {
-		if t.exporter, err = autoexport.NewSpanExporter(ctx); err != nil {
+		if exporter, err = autoexport.NewSpanExporter(ctx); err != nil {
 			return nil, fmt.Errorf("set up the trace exporter (OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*): %w", err)
 		}
+		t.exporter = exporter
 	}
 	if metrics {
 		if reader, err = autoexport.NewMetricReader(ctx); err != nil {
 			err = fmt.Errorf("set up the metric exporter (OTEL_METRICS_EXPORTER, OTEL_EXPORTER_OTLP_*): %w", err)
-			return nil, errors.Join(err, shutdown(ctx, t.exporter, nil))
+			return nil, errors.Join(err, shutdown(ctx, t.exporter))
 		}
 		metricOptions = append(metricOptions, sdkmetric.WithReader(reader))
 	}
@@ -114,8 +135,8 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		traceOptions = append(traceOptions, sdktrace.WithBatcher(file,
 			sdktrace.WithBatchTimeout(fileFlushInterval), sdktrace.WithBlocking()))
 	}
-	if t.exporter != nil {
-		traceOptions = append(traceOptions, sdktrace.WithBatcher(t.exporter))
+	if exporter != nil {
+		traceOptions = append(traceOptions, sdktrace.WithBatcher(exporter))
 	}
 	failures := rate.Sometimes{First: 1, Interval: failureInterval}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
@@ -135,18 +156,11 @@ func (t *Telemetry) Tracer(name string) trace.Tracer { return t.traces.Tracer(na
 func (t *Telemetry) Meter(name string) metric.Meter { return t.metrics.Meter(name) }
 
 // Metrics serves the metrics to Prometheus. It is nil without Config.Prometheus.
-func (t *Telemetry) Metrics() http.Handler {
-	if t.registry == nil {
-		return nil
-	}
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true, // with exemplars
-	})
-}
+func (t *Telemetry) Metrics() http.Handler { return t.endpoint }
 
 // EndSpans ends the spans that are open, with an error. It is for a process that exits while operations still run; Shutdown
 // does the same without a reason.
-func (t *Telemetry) EndSpans(reason string) { t.open.end(reason) }
+func (t *Telemetry) EndSpans(reason string) { t.endSpans(reason) }
 
 // Shutdown ends the open spans, exports the recorded telemetry and stops the exporters. It returns when the export is done or when ctx ends;
 // in the latter case the remaining telemetry is dropped and an error returned. It is idempotent and may be called
@@ -166,7 +180,7 @@ func (t *Telemetry) stop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			// The provider no longer waits, but its last upload may still be in flight: stopping
 			// the exporter cancels it. The exporter would only repeat ctx's error.
-			_ = shutdown(ctx, t.exporter, nil)
+			_ = shutdown(ctx, t.exporter)
 		}
 	})
 	wg.Go(func() { metricErr = t.metrics.Shutdown(ctx) })
@@ -178,13 +192,12 @@ func (t *Telemetry) stop(ctx context.Context) error {
 }
 
 // shutdown stops its non-nil arguments.
-func shutdown(ctx context.Context, exporter sdktrace.SpanExporter, reader sdkmetric.Reader) error {
+func shutdown(ctx context.Context, all ...stopper) error {
 	var errs []error
-	if exporter != nil {
-		errs = append(errs, exporter.Shutdown(ctx))
-	}
-	if reader != nil {
-		errs = append(errs, reader.Shutdown(ctx))
+	for _, s := range all {
+		if s != nil {
+			errs = append(errs, s.Shutdown(ctx))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -15,6 +15,8 @@ import (
 	"ddiff/queue"
 )
 
+var must = boardtest.Must
+
 // boardWrites returns a function that counts the writes to the board since its last call.
 func boardWrites(t *testing.T, nc *nats.Conn) func() uint64 {
 	t.Helper()

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"ddiff/internal/retry"
@@ -15,138 +18,91 @@ import (
 	"ddiff/storage"
 )
 
-// OwnerKey is the storage key of the name of the cluster that a store belongs to.
-const OwnerKey = "coordinators/cluster.json"
+// OwnerFolder has the names of the clusters that a store has belonged to. The last one owns it.
+const OwnerFolder = "coordinators/cluster/"
 
 // ErrOtherCluster: the store belongs to another cluster, whose campaigns this one would run, cancel and delete.
 var ErrOtherCluster = errors.New("the store belongs to another cluster")
 
-// ownerBeats is the number of intervals without a sign of life after which a cluster without a board takes a store over.
-const ownerBeats = 3
-
-// Owner binds a store to a cluster, which is a NATS account: both have the same random id.
+// Owner binds a store to a cluster, which is a NATS account: both have the same random name. Only a person moves a store to another
+// cluster: silence never does, as a coordinator that is stopped, or cut off from its NATS servers, returns.
 type Owner struct {
 	Board *queue.Board
 	Store storage.Store
 	// Coordinator names this process, for people.
 	Coordinator string
-	// Interval is the time between two signs of life in the store.
+	// TakeOver is the name of the cluster that a person takes the store from. Optional.
+	TakeOver string
+	// Interval is the time between two looks at the names.
 	Interval time.Duration
+	Now      func() time.Time
 	Logger   *slog.Logger
 
-	id string
+	id    string       // of this term
+	known atomic.Value // the last name on the board, which NATS may lose while this process runs
 }
 
-// owner is the object at OwnerKey.
+// owner is an object in OwnerFolder. It is created once, with the next number as its key.
 type owner struct {
 	ID string `json:"id"`
-	// Coordinator led last, Beats counts its signs of life. Ended: it has ended its term.
-	Coordinator string `json:"coordinator"`
-	Beats       int    `json:"beats"`
-	Ended       bool   `json:"ended,omitempty"`
+	// Former is the cluster that the store was taken from.
+	Former string `json:"former,omitempty"`
+	// Coordinator wrote this, At that time.
+	Coordinator string    `json:"coordinator"`
+	At          time.Time `json:"at"`
+
+	number int
 }
 
-// Claim returns the id of the cluster. A store without an id gets one. A cluster whose board knows no id, because NATS has lost its
-// data or is new, takes a store over if no coordinator of its last cluster shows a sign of life. The error is ErrOtherCluster for the
-// store of another cluster.
+// Claim returns the name of the cluster. A store without a name gets one. The error is ErrOtherCluster for the store of another cluster,
+// unless TakeOver names that cluster; the store then gets a new name, so that a repeated Claim with the same TakeOver takes nothing back.
 func (o *Owner) Claim(ctx context.Context) (id string, err error) {
-	shared, err := readCluster(ctx, o.Board)
-	if err != nil {
-		return "", err
-	}
-	if shared.ID != "" {
-		o.id = shared.ID
-	}
 	for {
-		last, err := readOwner(ctx, o.Store)
-		if errors.Is(err, storage.ErrNotFound) {
-			if o.id == "" {
-				o.id = rand.Text()
-			}
-			if err = o.write(ctx, owner{}, o.Store.Create); errors.Is(err, storage.ErrExists) {
-				continue // by another cluster
-			}
-			return o.id, err
+		if o.id, err = o.name(ctx); err != nil {
+			return "", err
 		}
+		last, err := readOwner(ctx, o.Store)
 		switch {
 		case err != nil && o.id != "":
-			return o.id, nil // an outage of the store ends no term; Keep compares the names afterwards
+			return o.id, nil // an outage of the store ends no term; Guard compares the names afterwards
 		case err != nil:
 			o.Logger.Warn("waits for the name of the cluster in the store", "reason", err)
 			if err := retry.Sleep(ctx, o.Interval); err != nil {
 				return "", err
 			}
 			continue
-		case o.id != "":
-			return o.id, o.compare(last)
+		case last.ID != "" && last.ID == o.id:
+			return o.id, nil
+		case last.ID != "" && last.ID != o.TakeOver:
+			return "", otherCluster(last)
+		case last.ID != "" || o.id == "":
+			o.id = strings.ToLower(rand.Text()[:8])
 		}
-		if err := o.awaitEnd(ctx, last); err != nil {
-			return "", err
+		if err = o.write(ctx, last); errors.Is(err, storage.ErrExists) {
+			continue // by another coordinator
 		}
-		o.id = rand.Text()
-		o.Logger.Warn("takes over the store of a cluster that has ended", "cluster", last.ID, "coordinator", last.Coordinator)
-		return o.id, o.write(ctx, owner{}, o.Store.Put)
-	}
-}
-
-// awaitEnd returns ErrOtherCluster if a coordinator of another cluster uses the store. No two clocks are compared.
-func (o *Owner) awaitEnd(ctx context.Context, last owner) error {
-	for range ownerBeats {
-		if last.Ended {
-			return nil
-		}
-		if err := retry.Sleep(ctx, o.Interval); err != nil {
-			return err
-		}
-		now, err := readOwner(ctx, o.Store)
-		if err != nil {
-			return err
-		}
-		if now != last && !now.Ended {
-			return otherCluster(now)
-		}
-	}
-	return nil
-}
-
-func (o *Owner) compare(last owner) error {
-	if last.ID == o.id {
-		return nil
-	}
-	return otherCluster(last)
-}
-
-func otherCluster(last owner) error {
-	return fmt.Errorf("%w (%.8s), which coordinator %s led last; give this cluster a --store of its own, such as another prefix of the bucket, or, "+
-		"if that cluster is gone for good, remove %s from the store", ErrOtherCluster, last.ID, last.Coordinator, OwnerKey)
-}
-
-// Keep shows signs of life in the store until ctx ends. It ends with ErrOtherCluster when another cluster has taken the store over.
-func (o *Owner) Keep(ctx context.Context) error {
-	last := owner{}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if now, err := readOwner(ctx, o.Store); err == nil && now.ID == o.id {
-			now.Ended = true
-			_ = o.write(ctx, now, o.Store.Put) // otherwise another cluster waits a little
-		}
-	}()
-	for {
-		now, err := readOwner(ctx, o.Store)
 		if err == nil {
-			if err := o.compare(now); err != nil {
-				return err
-			}
-			last = now
+			o.known.Store(o.id)
 		}
-		if err == nil || errors.Is(err, storage.ErrNotFound) {
-			last.Beats++
-			last.Ended = false
-			err = o.write(ctx, last, o.Store.Put)
-		}
-		if err != nil && ctx.Err() == nil {
-			o.Logger.Debug("could not show a sign of life in the store", "reason", err)
+		return o.id, err
+	}
+}
+
+// name returns the name on the board, or the last known one if NATS has lost it, or none.
+func (o *Owner) name(ctx context.Context) (string, error) {
+	shared, err := readCluster(ctx, o.Board)
+	if shared.ID != "" {
+		o.known.Store(shared.ID)
+	}
+	known, _ := o.known.Load().(string)
+	return known, err
+}
+
+// Learn reads the name on the board until ctx ends. So a coordinator that has never led knows it after a loss of NATS' data.
+func (o *Owner) Learn(ctx context.Context) error {
+	for {
+		if _, err := o.name(ctx); err != nil && ctx.Err() == nil {
+			o.Logger.Debug("could not read the name of the cluster", "reason", err)
 		}
 		if retry.Sleep(ctx, o.Interval) != nil {
 			return nil
@@ -154,26 +110,77 @@ func (o *Owner) Keep(ctx context.Context) error {
 	}
 }
 
-func (o *Owner) write(ctx context.Context, last owner, write func(context.Context, string, []byte) error) error {
-	last.ID, last.Coordinator = o.id, o.Coordinator
-	data, err := json.Marshal(last)
+// Guard compares the names until ctx ends, after Claim. It ends with ErrOtherCluster when the store was taken over. It names a store again
+// that has lost its objects.
+func (o *Owner) Guard(ctx context.Context) error {
+	for {
+		last, err := readOwner(ctx, o.Store)
+		switch {
+		case err == nil && last.ID == "":
+			err = o.write(ctx, last)
+		case err == nil && last.ID != o.id:
+			return otherCluster(last)
+		}
+		if err != nil && ctx.Err() == nil {
+			o.Logger.Debug("could not compare the name of the cluster with the store", "reason", err)
+		}
+		if retry.Sleep(ctx, o.Interval) != nil {
+			return nil
+		}
+	}
+}
+
+// write names the store after the last cluster. The error is storage.ErrExists if another coordinator was first.
+func (o *Owner) write(ctx context.Context, last owner) error {
+	data, err := json.Marshal(owner{ID: o.id, Former: last.ID, Coordinator: o.Coordinator, At: o.Now().UTC().Truncate(time.Second)})
 	if err == nil {
-		err = write(ctx, OwnerKey, append(data, '\n'))
+		err = o.Store.Create(ctx, ownerKey(last.number+1), append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("name the cluster in the store: %w", err)
 	}
+	if last.ID != "" {
+		o.Logger.Warn("took over the store from another cluster", "cluster", o.id, "former", last.ID)
+	}
 	return nil
 }
 
-func readOwner(ctx context.Context, s storage.Store) (owner, error) {
-	var last owner
-	data, err := s.Get(ctx, OwnerKey)
+func ownerKey(number int) string { return fmt.Sprintf("%s%06d.json", OwnerFolder, number) }
+
+func otherCluster(last owner) error {
+	verb := "named it"
+	if last.Former != "" {
+		verb = "took it over from " + last.Former
+	}
+	return fmt.Errorf("%w, %s: coordinator %s %s at %s; give this cluster a --store of its own, such as another prefix of the bucket, or, "+
+		"if it replaces that cluster, as after a loss of all data of NATS, start ddiff coordinator with --take-over-store %s",
+		ErrOtherCluster, last.ID, last.Coordinator, verb, last.At.Format(time.RFC3339), last.ID)
+}
+
+// readOwner reads the last name of a store, an empty one if it has none.
+func readOwner(ctx context.Context, s storage.Store) (last owner, err error) {
+	key := ""
+	for info, err := range s.List(ctx, OwnerFolder) {
+		if err != nil {
+			return owner{}, fmt.Errorf("list the names of the cluster in %s: %w", OwnerFolder, err)
+		}
+		key = max(key, info.Key)
+	}
+	if key == "" {
+		return owner{}, nil
+	}
+	data, err := s.Get(ctx, key)
 	if err == nil {
 		err = json.Unmarshal(data, &last)
 	}
+	if err == nil {
+		_, err = fmt.Sscanf(path.Base(key), "%d.json", &last.number)
+	}
+	if err == nil && last.ID == "" {
+		err = errors.New("the id is missing")
+	}
 	if err != nil {
-		return owner{}, fmt.Errorf("read the name of the cluster in %s: %w", OwnerKey, err)
+		return owner{}, fmt.Errorf("read the name of the cluster in %s: %w", key, err)
 	}
 	return last, nil
 }
@@ -193,19 +200,16 @@ func readCluster(ctx context.Context, b *queue.Board) (c manifest.Cluster, err e
 	return c, nil
 }
 
-// CheckStore returns ErrOtherCluster if a board and a store belong to different clusters. A board or a store without a name belongs to
-// any cluster.
+// CheckStore returns ErrOtherCluster if a store belongs to another cluster than a board, or to one while the board has no name yet: its
+// campaigns are not on that board. A store without a name belongs to any cluster.
 func CheckStore(ctx context.Context, b *queue.Board, s storage.Store) error {
 	shared, err := readCluster(ctx, b)
-	if err != nil || shared.ID == "" {
-		return err
-	}
-	last, err := readOwner(ctx, s)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
-	return (&Owner{id: shared.ID}).compare(last)
+	last, err := readOwner(ctx, s)
+	if err != nil || last.ID == "" || last.ID == shared.ID {
+		return err
+	}
+	return otherCluster(last)
 }

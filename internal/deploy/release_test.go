@@ -44,9 +44,10 @@ func TestRelease(t *testing.T) {
 	}
 	names := filesOf(t, folders[0])
 	if want := []string{
-		"SHA256SUMS", "SHA256SUMS.sig", "ddiff-0.0.0+test-py3-none-macosx_14_0_arm64.whl", "ddiff-0.0.0+test-py3-none-manylinux_2_34_aarch64.whl", "ddiff-0.0.0+test-py3-none-manylinux_2_34_x86_64.whl", "ddiff-0.0.0-test-linux-amd64.cdx.json", "ddiff-0.0.0-test-linux-amd64.tar.gz",
-		"ddiff-0.0.0-test-linux-arm64.cdx.json", "ddiff-0.0.0-test-linux-arm64.tar.gz",
-		"ddiff-0.0.0-test.provenance.json",
+		"SHA256SUMS", "SHA256SUMS.sig", "ddiff-0.0.0-test-linux-amd64.cdx.json", "ddiff-0.0.0-test-linux-amd64.tar.gz",
+		"ddiff-0.0.0-test-linux-arm64.cdx.json", "ddiff-0.0.0-test-linux-arm64.tar.gz", "ddiff-0.0.0-test.provenance.json",
+		"ddiff_restore-0.0.0+test-py3-none-macosx_14_0_arm64.whl", "ddiff_restore-0.0.0+test-py3-none-manylinux_2_34_aarch64.whl",
+		"ddiff_restore-0.0.0+test-py3-none-manylinux_2_34_x86_64.whl",
 	}; !slices.Equal(names, want) {
 		t.Fatalf("%q, want %q", names, want)
 	}

@@ -30,10 +30,23 @@ func TestNoForeignPlaces(t *testing.T) {
 		`proxy\.gol` + `ang\.org`, `sum\.gol` + `ang\.org`, `registry\.np` + `mjs`, `repo[0-9]?\.ma` + `ven`,
 		`pyp` + `i\.org`, `pyth` + `onhosted`, `deb\.deb` + `ian\.org`, `registry-1\.dock` + `er`,
 	}, "|")
-	grep := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "grep", "-nIE", foreign)
+	noLine(t, "foreign places", foreign)
+}
+
+// No text tells people to get the package from an index: under the name of the program PyPI has a stranger's, and the package's own name has no files yet.
+func TestNoForeignPackage(t *testing.T) {
+	t.Parallel()
+	noLine(t, "names of packages in an index; name the wheel's file",
+		`ddiff(-restore)?\[[a-z]|(pip[3x]? install|uv add|poetry add)[^|&;]*[ '"]ddiff(-restore)?([^-_A-Za-z0-9/.]|$)`)
+}
+
+// noLine checks that no line of a tracked file matches an expression.
+func noLine(t *testing.T, what, expression string) {
+	t.Helper()
+	grep := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "grep", "-nIE", expression)
 	grep.Dir = root
 	found, err := grep.CombinedOutput()
-	if grep.ProcessState.ExitCode() != 1 { // no line matches
-		t.Errorf("foreign places (%v):\n%s", err, found)
+	if grep.ProcessState.ExitCode() != 1 {
+		t.Errorf("%s (%v):\n%s", what, err, found)
 	}
 }

@@ -45,9 +45,9 @@ func startDisaster(t *testing.T, o Options) *disaster {
 }
 
 // lead starts a coordinator, which archives ended campaigns at once.
-func (d *disaster) lead() {
+func (d *disaster) lead(args ...string) {
 	d.t.Helper()
-	p, err := d.AddCoordinator(d.t.Context(), "--nats-wait", "30s", "--archive-after", "1s")
+	p, err := d.AddCoordinator(d.t.Context(), append(args, "--nats-wait", "30s", "--archive-after", "1s")...)
 	must(d.t, err)
 	d.coordinator = p
 }
@@ -198,14 +198,14 @@ func TestDisasterQueueLost(t *testing.T) {
 }
 
 // TestDisasterNewCluster loses the NATS server and all machines with their disks. A new server, coordinator and worker get
-// the bucket only.
+// the bucket only, and the coordinator a person's word that it replaces the cluster.
 func TestDisasterNewCluster(t *testing.T) {
 	t.Parallel()
 	d := startDisaster(t, Options{Directory: true})
 	d.endAll()
 	must(t, os.RemoveAll(d.path("cache")))
 	d.emptyNATS("")
-	d.lead()
+	d.lead("--take-over-store", refusedOwner(t, d.NewCoordinator("--nats-wait", "30s")))
 	simulated(t, d.Cluster, 20*time.Millisecond)
 	d.wantBoth()
 }

@@ -27,8 +27,8 @@ func composeHealth(t *testing.T, address string) func() *exec.Cmd {
 	return func() *exec.Cmd { return exec.CommandContext(t.Context(), "timeout", "5", "bash", "-c", script) }
 }
 
-// TestOperateRunbook runs every command of the sections Alerts and Diagnosis of docs/operations.md, in their order, on a campaign with a dead and a failed
-// item, and checks the restored copy of its output.
+// TestOperateRunbook runs every command of the sections Alerts and Diagnosis of docs/operations.md, in their order, on a campaign with failed items,
+// and checks the restored copy of its output.
 func TestOperateRunbook(t *testing.T) {
 	t.Parallel()
 	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
@@ -67,16 +67,16 @@ func TestOperateRunbook(t *testing.T) {
 		windows, err := filepath.Glob(filepath.Join(c.Store(), "campaigns", id, "shards", "*"))
 		return len(windows) > 0, err
 	}))
-	must(t, os.Remove(filepath.Join(dir, "rocket.png"))) // two workers cannot read it
+	must(t, os.Remove(filepath.Join(dir, "rocket.png"))) // two workers cannot read it: it fails
 	worker(t, c, "--batch", "1")
 	worker(t, c, "--batch", "1")
 	e := ask(t, c, "status", "--watch", id)
-	if want := "done=2 failed=1 dead=1 lost=0\n"; e.stdout != want {
+	if want := "done=2 failed=2 dead=0 lost=0\n"; e.stdout != want {
 		t.Fatalf("want %q\n%v", want, e)
 	}
-	var dead manifest.AttemptLog
+	var failed manifest.AttemptLog
 	for line := range strings.Lines(ask(t, c, "logs", id, "--json").stdout) {
-		if must(t, json.Unmarshal([]byte(line), &dead)); dead.Outcome == string(item.OutcomeDead) {
+		if must(t, json.Unmarshal([]byte(line), &failed)); failed.Outcome == string(item.OutcomeFailed) {
 			break
 		}
 	}
@@ -90,7 +90,7 @@ func TestOperateRunbook(t *testing.T) {
 	for _, line := range commands {
 		line, _, _ = strings.Cut(line, "#")
 		line = strings.TrimSpace(line)
-		words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(strings.NewReplacer(" ID", " "+id, "ITEM", dead.ID, "ADDRESS", c.Store()).Replace(line), -1)
+		words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(strings.NewReplacer(" ID", " "+id, "ITEM", failed.ID, "ADDRESS", c.Store()).Replace(line), -1)
 		for i := range words {
 			words[i] = strings.Trim(words[i], "'")
 		}

@@ -1,7 +1,5 @@
 from pathlib import Path
 
-import nbclient
-import nbformat
 import numpy as np
 import pytest
 
@@ -18,6 +16,8 @@ def scene(seed: int = 0) -> np.ndarray:
 
 def execute(book: str) -> None:
     """Executes a notebook; a cell that fails is an error."""
+    nbclient = pytest.importorskip("nbclient", reason="needs packages of PyPI: make python-test")
+    nbformat = pytest.importorskip("nbformat")
     path = Path(__file__).parent.parent / "notebooks" / f"{book}.ipynb"
     nbclient.NotebookClient(nbformat.read(path, 4), timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
 

@@ -98,11 +98,13 @@ type Result struct {
 
 	// Artifacts maps a file name beside result.json to its SHA-256.
 	Artifacts map[string]string `json:"artifacts,omitempty"`
-	Runtime   Runtime           `json:"runtime"`
-	Worker    string            `json:"worker,omitempty"`
-	Attempt   int               `json:"attempt,omitempty"`
-	TraceID   string            `json:"trace_id,omitempty"`
-	Finished  time.Time         `json:"finished"`
+	// Replaces names the files of other attempts that those of this result replace, see [StagedKey].
+	Replaces []string  `json:"replaces,omitempty"`
+	Runtime  Runtime   `json:"runtime"`
+	Worker   string    `json:"worker,omitempty"`
+	Attempt  int       `json:"attempt,omitempty"`
+	TraceID  string    `json:"trace_id,omitempty"`
+	Finished time.Time `json:"finished"`
 	// Log holds the last lines of the worker's log about the item up to its result, on a cluster.
 	Log []string `json:"log,omitempty"`
 }
@@ -143,6 +145,13 @@ const (
 
 // Key returns the storage key of one file of an item.
 func Key(id, file string) string { return ItemsFolder + id + "/" + file }
+
+// CheckpointsFolder is the prefix of the keys of all checkpoints, and of staged files.
+const CheckpointsFolder = "checkpoints/"
+
+// StagedKey returns the storage key of a file with a SHA-256, of an item whose folder has a file of that name of another attempt. It is there until
+// it has replaced the other one, which happens after the result has been stored.
+func StagedKey(id, sha256 string) string { return CheckpointsFolder + id + "." + sha256 }
 
 // ResultOf returns the identity of the item whose result has a key.
 func ResultOf(key string) (id string, ok bool) {

@@ -40,6 +40,7 @@ type coordinatorOptions struct {
 	catalogue manifest.Catalogue
 	nats      natsFlags
 	store     string
+	takeOver  string
 	name      string
 	replicas  int
 	ackWait   time.Duration
@@ -85,6 +86,7 @@ func newCoordinatorCommand(c manifest.Catalogue) *cobra.Command {
 	f.StringSliceVar(&o.prices, "price", nil, "`prices` of a device-second in your currency, for the cost of campaigns: PRICE, or POOL=PRICE of a pool; with /h of a device-hour")
 	f.StringSliceVar(&o.caps, "cap", nil, "`costs` that the campaigns of an owner may have in a month: OWNER=COST, *=COST of each other owner")
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
+	f.StringVar(&o.takeOver, "take-over-store", "", "name of the `cluster` from which this one takes the store over for good: after a loss of all data of NATS, or with a copy of a bucket")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
 	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "lease of an item: after this `time` without an extension, another worker takes it")
@@ -217,7 +219,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	usage := func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) }
 	service, err := coordinator.New(coordinator.Config{
-		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows,
+		Name: name, Board: board, Store: metered, StoreAddress: o.store, TakeOver: o.takeOver, Sources: sources, Models: models, Rows: sources.Rows,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{

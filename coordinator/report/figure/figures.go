@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
@@ -109,24 +108,22 @@ const figureHeader = "panel,series,x_name,x,y_name,y,low,high,n,image,item"
 // csv returns the points of the figure, one row each. Undefined figures are empty cells.
 func (f *statFigure) csv() ([]byte, error) {
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	rows := [][]string{strings.Split(figureHeader, ",")}
+	w := table.NewCSV(&out)
+	out.WriteString(figureHeader + "\n")
 	for _, p := range f.Panels {
 		for _, s := range p.Series {
 			for _, v := range s.Points {
-				n := ""
+				n := table.Number("")
 				if v.N > 0 {
-					n = strconv.Itoa(v.N)
+					n = table.Number(strconv.Itoa(v.N))
 				}
-				rows = append(rows, []string{
-					table.CSVText(p.Title), table.CSVText(s.Label), p.XName, table.CSVFloat(v.X, 'g', 8), p.YName, table.CSVFloat(v.Y, 'g', 8),
-					table.CSVFloat(v.Low, 'g', 8), table.CSVFloat(v.High, 'g', 8), n, table.CSVText(v.Image), v.Item,
-				})
+				w.Line(p.Title, s.Label, p.XName, table.CSVFloat(v.X, 'g', 8), p.YName, table.CSVFloat(v.Y, 'g', 8),
+					table.CSVFloat(v.Low, 'g', 8), table.CSVFloat(v.High, 'g', 8), n, v.Image, v.Item)
 			}
 		}
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return nil, fmt.Errorf("write csv of figure %s: %w", f.name, err)
+	if err := w.Flush(); err != nil {
+		return nil, fmt.Errorf("figure %s: %w", f.name, err)
 	}
 	return out.Bytes(), nil
 }
@@ -208,7 +205,7 @@ func (w *figureWriter) captions(ctx context.Context) error {
 	var out bytes.Buffer
 	out.WriteString("# Figures\n")
 	for _, f := range w.Stored {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n", f.Name, table.EscapeMarkdown(f.Caption))
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", f.Name, table.FormatMarkdown.Escape(f.Caption))
 	}
 	if len(w.Stored) == 0 {
 		out.WriteString("\nNo figures: no restored item has a score or a trace that a figure could show.\n")

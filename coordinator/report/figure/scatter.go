@@ -6,7 +6,6 @@ import (
 	"ddiff/coordinator/report/chart"
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/report/table"
 )
 
 // pairs is the figure of PSNR against PSNR, a panel for each pair of approaches.
@@ -33,8 +32,8 @@ func (p *problemFigures) pairs() *statFigure {
 		points.add(len(series.Points))
 		sampledOnly = sampledOnly || max(len(a.measurements), len(b.measurements)) > maxDots
 		f.Panels = append(f.Panels, chart.Panel{
-			XName: "psnr " + table.CSVText(a.label), X: chart.Axis{Label: a.label + " (dB)"},
-			YName: "psnr " + table.CSVText(b.label), Y: chart.Axis{Label: b.label + " (dB)"},
+			XName: "psnr " + a.label, X: chart.Axis{Label: a.label + " (dB)"},
+			YName: "psnr " + b.label, Y: chart.Axis{Label: b.label + " (dB)"},
 			Series: []chart.Series{series}, Diagonal: true,
 		})
 	}

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"iter"
 	"reflect"
-	"strconv"
+	"regexp"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -133,46 +132,40 @@ func StoreCSV(ctx context.Context, store result.Files, s *entry.Set) error {
 
 func writeCSV(w io.Writer, s *entry.Set) error {
 	columns := itemColumns(s.Columns)
-	out := csv.NewWriter(w)
-	write := func(cell func(c *itemColumn) string) {
-		row := make([]string, len(columns))
-		for i := range columns {
-			row[i] = cell(&columns[i])
-		}
-		out.Write(row) //nolint:errcheck // Flush has the error
+	out := NewCSV(w)
+	cells := make([]any, len(columns))
+	for i := range columns {
+		cells[i] = columns[i].name
 	}
-	write(func(c *itemColumn) string { return c.name })
+	out.Line(cells...)
 	for _, e := range s.Entries {
-		write(func(c *itemColumn) string { return c.csv(e) })
+		for i := range columns {
+			cells[i] = columns[i].csv(e)
+		}
+		out.Line(cells...)
 	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("write csv: %w", err)
-	}
-	return nil
+	return out.Flush()
 }
 
-// csv is the text of a cell.
-func (c *itemColumn) csv(e *entry.Entry) string {
+// csv is a cell of a [CSV].
+func (c *itemColumn) csv(e *entry.Entry) any {
 	switch v := c.value(e).(type) {
-	case string:
-		return CSVText(v)
 	case float64:
-		return sweep.Exact(v)
+		return Number(sweep.Exact(v))
 	case *int64:
 		if v != nil {
-			return strconv.FormatInt(*v, 10)
+			return *v
 		}
 	case *float64:
 		switch {
 		case v == nil:
 		case c.rounded:
-			return CSVFigure(*v)
+			return Number(CSVFigure(*v))
 		default:
-			return sweep.Exact(*v)
+			return Number(sweep.Exact(*v))
 		}
 	default:
-		return fmt.Sprint(v)
+		return v
 	}
 	return ""
 }
@@ -185,6 +178,11 @@ func WriteParquet(w io.Writer, results iter.Seq2[item.Result, error], tasks oper
 		return err
 	}
 	columns := itemColumns(s.Columns)
+	for _, c := range columns {
+		if !columnName.MatchString(c.name) {
+			return fmt.Errorf("write Parquet: the metric %q cannot be the name of a column; leave its results out with --where", c.name)
+		}
+	}
 	row := reflect.New(parquetType(columns)).Elem()
 	out := parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Zstd))
 	for _, e := range s.Entries {
@@ -197,6 +195,8 @@ func WriteParquet(w io.Writer, results iter.Seq2[item.Result, error], tasks oper
 	}
 	return out.Close()
 }
+
+var columnName = regexp.MustCompile(`^[a-z0-9_]+$`)
 
 // parquetType has a field for each column. Texts other than the identities have a dictionary.
 func parquetType(columns []itemColumn) reflect.Type {

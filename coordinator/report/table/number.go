@@ -2,10 +2,8 @@ package table
 
 import (
 	"strconv"
-	"strings"
 
 	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/report/sweep"
 )
 
 // Mean is the text of a mean.
@@ -59,22 +57,13 @@ func Signed(v float64, decimals int) string {
 	return "+" + Decimal(v, decimals)
 }
 
-// CSVText puts an apostrophe before a text that a spreadsheet would compute, and replaces control characters.
-func CSVText(s string) string {
-	s = sweep.Printable(s)
-	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
-		return "'" + s
-	}
-	return s
-}
-
 // CSVFigure formats a figure of results.csv.
 func CSVFigure(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // CSVFloat formats a figure as [strconv.FormatFloat] does; an undefined one is empty.
-func CSVFloat(v float64, format byte, precision int) string {
+func CSVFloat(v float64, format byte, precision int) Number {
 	if !statistic.Defined(v) {
 		return ""
 	}
-	return strconv.FormatFloat(v, format, precision, 64)
+	return Number(strconv.FormatFloat(v, format, precision, 64))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/selection"
@@ -213,22 +214,19 @@ func Write(w io.Writer, s aggregate.Summary, format Format) error {
 	return Layout{}.Write(w, s, format)
 }
 
-// typeset adapts a summary's table to LaTeX: headings as symbols, the tasks' names for people, rules between compared tasks, unless each line
+// typeset adapts a summary's table to LaTeX: σ as a symbol, the tasks' names for people, rules between compared tasks, unless each line
 // repeats its task.
 func (t *Table) typeset(s aggregate.Summary, repeats bool) {
 	for i, h := range t.Head {
 		switch h {
-		case "n":
-			h = "$n$"
-		case "±95%":
-			h = `$\pm$95\,\%`
 		case "sigma":
-			h = `$\sigma$`
-		case "PSNR", "SSIM", "s/image":
+			t.Head[i] = "σ"
+		case "", "n", "±95%", "PSNR", "SSIM", "s/image":
 		default:
-			h = escapeLaTeX(strings.ToUpper(h[:1]) + h[1:])
+			if h[0] < utf8.RuneSelf { // the names of others begin with anything
+				t.Head[i] = strings.ToUpper(h[:1]) + h[1:]
+			}
 		}
-		t.Head[i] = h
 	}
 	for i := range s.Rows {
 		t.Lines[i][0].Text = s.Rows[i].Label

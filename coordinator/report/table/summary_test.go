@@ -77,27 +77,6 @@ func TestFiguresOfFewerImagesAreNotBold(t *testing.T) {
 	}
 }
 
-func TestTableEscapes(t *testing.T) {
-	t.Parallel()
-	hostile := "x|<b>*_`&\\\x1b[2J\n#%${}~^"
-	s := summaryOf(t, []item.Result{
-		reporttest.Result(t, hostile, hostile, "1.png", 0, reporttest.Scored(25, 20, 0.7, 0)),
-		reporttest.Result(t, hostile, "plain", "other.png", 0, reporttest.Scored(25, 20, 0.7, 0)),
-	}, selection.First)
-	text := tableText(t, s, table.FormatText)
-	if strings.ContainsRune(text, '\x1b') || strings.Count(text, "\n") != 6 {
-		t.Errorf("text breaks:\n%q", text)
-	}
-	markdown := tableText(t, s, table.FormatMarkdown)
-	if strings.Contains(markdown, "x|") || strings.Contains(markdown, "\x1b") || !strings.Contains(markdown, `x\|\<b\>`) {
-		t.Errorf("markdown breaks:\n%s", markdown)
-	}
-	latex := tableText(t, s, table.FormatLaTeX)
-	if !strings.Contains(latex, `x|\textless{}b\textgreater{}*\_`+"`"+`\&\textbackslash{}?[2J?\#\%\$\{\}\textasciitilde{}\textasciicircum{} &`) {
-		t.Errorf("latex breaks:\n%s", latex)
-	}
-}
-
 func TestWriteTableRefusesUnknownFormat(t *testing.T) {
 	t.Parallel()
 	if err := table.Write(&bytes.Buffer{}, aggregate.Summary{}, "word"); !errors.Is(err, table.ErrUnknownFormat) {

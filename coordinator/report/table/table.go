@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/sweep"
 )
 
 // ErrUnknownFormat: the table format is none of the three.
@@ -102,13 +101,13 @@ func (t Table) Write(w io.Writer, format Format, what string) error {
 func (t Table) writeText(w io.Writer) error {
 	out := NewWriter(w)
 	if t.Title != "" {
-		fmt.Fprintln(out, sweep.Printable(t.Title)+"\n"+sweep.Printable(t.Verdict))
+		fmt.Fprintln(out, FormatText.Escape(t.Title)+"\n"+FormatText.Escape(t.Verdict))
 	}
-	lines := [][]string{slices.Clone(t.Head)}
-	for _, line := range t.Lines {
+	var lines [][]string
+	for _, line := range append([][]Cell{Cells(t.Head)}, t.Lines...) {
 		var cells []string
 		for _, c := range line {
-			cells = append(cells, sweep.Printable(c.Text))
+			cells = append(cells, FormatText.Escape(c.Text))
 		}
 		lines = append(lines, cells)
 	}
@@ -125,7 +124,7 @@ func (t Table) writeText(w io.Writer) error {
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
 	for _, note := range t.Notes {
-		fmt.Fprintln(out, sweep.Printable(note))
+		fmt.Fprintln(out, FormatText.Escape(note))
 	}
 	return out.Flush()
 }
@@ -133,15 +132,15 @@ func (t Table) writeText(w io.Writer) error {
 func (t Table) markdown() string {
 	var b strings.Builder
 	if t.Title != "" {
-		fmt.Fprintf(&b, "**%s**\n\n%s\n\n", EscapeMarkdown(t.Title), EscapeMarkdown(t.Verdict))
+		fmt.Fprintf(&b, "**%s**\n\n%s\n\n", FormatMarkdown.Escape(t.Title), FormatMarkdown.Escape(t.Verdict))
 	}
 	for _, h := range t.Head {
-		b.WriteString("| " + EscapeMarkdown(h) + " ")
+		b.WriteString("| " + FormatMarkdown.Escape(h) + " ")
 	}
 	b.WriteString("|\n|" + strings.Repeat(" :-- |", t.Labels) + strings.Repeat(" --: |", len(t.Head)-t.Labels) + "\n")
 	for _, line := range t.Lines {
 		for _, c := range line {
-			text := EscapeMarkdown(c.Text)
+			text := FormatMarkdown.Escape(c.Text)
 			if c.Best {
 				text = "**" + text + "**"
 			}
@@ -150,7 +149,7 @@ func (t Table) markdown() string {
 		b.WriteString("|\n")
 	}
 	for _, note := range t.Notes {
-		b.WriteString("\n" + EscapeMarkdown(note) + "\n")
+		b.WriteString("\n" + FormatMarkdown.Escape(note) + "\n")
 	}
 	return b.String()
 }
@@ -158,20 +157,26 @@ func (t Table) markdown() string {
 func (t Table) latex() string {
 	var b strings.Builder
 	if t.Title != "" {
-		b.WriteString("% " + sweep.Printable(t.Title) + "\n% " + sweep.Printable(t.Verdict) + "\n")
+		b.WriteString("% " + FormatText.Escape(t.Title) + "\n% " + FormatText.Escape(t.Verdict) + "\n")
 	}
 	b.WriteString("% needs \\usepackage{booktabs}\n")
 	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", t.Labels) + strings.Repeat("r", len(t.Head)-t.Labels) + "}\n\\toprule\n")
-	b.WriteString(strings.Join(t.Head, " & ") + " \\\\\n\\midrule\n")
+	head := make([]string, len(t.Head))
+	for i, h := range t.Head {
+		if head[i] = FormatLaTeX.Escape(h); h == "n" {
+			head[i] = "$n$"
+		}
+	}
+	b.WriteString(strings.Join(head, " & ") + " \\\\\n\\midrule\n")
 	for i, line := range t.Lines {
 		if slices.Contains(t.Rules, i) {
 			b.WriteString("\\midrule\n")
 		}
 		var cells []string
 		for k, c := range line {
-			text := escapeLaTeX(c.Text)
+			text := FormatLaTeX.Escape(c.Text)
 			if k >= t.Labels {
-				text = latexNumber(c.Text)
+				text = latexFigure(c.Text)
 			}
 			if c.Best {
 				text = "\\textbf{" + text + "}"
@@ -182,51 +187,13 @@ func (t Table) latex() string {
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n\n")
 	for _, note := range t.Notes {
-		b.WriteString("% " + sweep.Printable(note) + "\n")
+		b.WriteString("% " + FormatText.Escape(note) + "\n")
+	}
+	if strings.ContainsFunc(b.String()[:strings.Index(b.String(), "\\bottomrule")], func(r rune) bool { return r > 'ſ' }) {
+		b.WriteString("% has characters that pdfLaTeX may lack: LuaLaTeX and XeLaTeX have all of their font\n")
 	}
 	if t.footnote != "" {
-		b.WriteString("\n{\\footnotesize $^{*}$ " + escapeLaTeX(t.footnote) + ".}\n")
-	}
-	return b.String()
-}
-
-// latexNumber typesets signs and intervals in math mode and the oracle's asterisk as a superscript.
-func latexNumber(s string) string {
-	s, marks := unmarked(s)
-	if marks != "" {
-		return latexNumber(s) + escapeLaTeX(marks)
-	}
-	number, oracle := strings.CutSuffix(s, "*")
-	mean, half, interval := strings.Cut(number, " ±")
-	if interval {
-		number = mean + " \\pm " + half
-	}
-	switch {
-	case oracle:
-		return "$" + number + "^{*}$"
-	case interval, number != "--" && strings.ContainsAny(number, "+-"):
-		return "$" + number + "$"
-	}
-	return number
-}
-
-// escapeLaTeX escapes a name so that LaTeX prints it literally.
-func escapeLaTeX(s string) string {
-	return strings.NewReplacer(
-		`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`,
-		`&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`,
-		`†`, `\textdagger{}`, `‡`, `\textdaggerdbl{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
-	).Replace(sweep.Printable(s))
-}
-
-// EscapeMarkdown prevents names from ending a cell, opening a link or becoming HTML.
-func EscapeMarkdown(s string) string {
-	var b strings.Builder
-	for _, r := range sweep.Printable(s) {
-		if strings.ContainsRune("\\`*_|<>[]&", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
+		b.WriteString("\n{\\footnotesize $^{*}$ " + FormatLaTeX.Escape(t.footnote) + ".}\n")
 	}
 	return b.String()
 }

@@ -213,9 +213,13 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 
 // Delete deletes a campaign that has ended.
 func (c *Cluster) Delete(ctx context.Context, id string, results, dry bool) (api.Deleted, error) {
-	removed, err := (&gc.Cleaner{Store: c.cfg.Store, Board: c.cfg.Board, DryRun: dry, Now: c.cfg.Now}).Delete(ctx, id, results)
-	c.memory.wrote()
-	if errors.Is(err, gc.ErrNoIndex) {
+	err := board.CheckStore(ctx, c.cfg.Board, c.cfg.Store) // another cluster may have taken it over just now
+	var removed []api.Removal
+	if err == nil {
+		removed, err = (&gc.Cleaner{Store: c.cfg.Store, Board: c.cfg.Board, DryRun: dry, Now: c.cfg.Now}).Delete(ctx, id, results)
+		c.memory.wrote()
+	}
+	if errors.Is(err, gc.ErrNoIndex) || errors.Is(err, board.ErrOtherCluster) {
 		err = api.NewError(api.ErrRefused, err.Error())
 	}
 	return api.NewDeleted(removed, !dry), unknown(id, err)

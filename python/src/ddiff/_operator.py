@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ._program import PROGRAM, environment
+from ._program import PROGRAM, environment, install
 from ._session import Session, restore
 
 _SAME = 1e-4  # relative error of float32
@@ -37,7 +37,7 @@ class Operator:
 
 
 def operator(module: Any, example: Any, path: str | Path | None = None) -> Operator:
-    """Exports a PyTorch module as an operator for Session.restore, and checks it. Needs `pip install 'ddiff[export]'`.
+    """Exports a PyTorch module as an operator for Session.restore, and checks it. Needs the packages of the extra `export`.
 
     module: A, from images of (1, 3, height, width) with black at 0 and white at 1 to real measurements of (1, ...), of up to 4 dimensions; or a physics
         of DeepInverse, whose A is taken, without its noise.
@@ -51,7 +51,7 @@ def operator(module: Any, example: Any, path: str | Path | None = None) -> Opera
         import torch
         from ddiff_export import onnx_file, write
     except ModuleNotFoundError as err:
-        raise ModuleNotFoundError(f"{err}; run: pip install 'ddiff[export]'") from err
+        raise ModuleNotFoundError(f"{err}; {install('export')}") from err
     module = copy.deepcopy(module).cpu().eval()  # what is exported stays what it is
     apply = module.A if hasattr(module, "A") and hasattr(module, "noise_model") else module
     x = _batch(example)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import site
 import sys
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 
 PROGRAM = Path(__file__).parent / "bin" / "ddiff"
@@ -13,35 +15,46 @@ PROGRAM = Path(__file__).parent / "bin" / "ddiff"
 
 def environment() -> dict[str, str]:
     """Returns the environment of the program: that of this process, with the libraries of `onnxruntime` or `onnxruntime-gpu`,
-    `openvino` and NVIDIA's packages that pip installed. Variables that are set stay."""
+    `openvino` and NVIDIA's packages where pip installs. Variables that are set stay."""
     env = dict(os.environ)
     if (library := _onnxruntime()) is not None:
         env.setdefault("DDIFF_ONNXRUNTIME", str(library))
-    if (vino := _newest("openvino", "libs/libopenvino_c.so*")) is not None:
+    if (vino := _newest("openvino/libs/libopenvino_c.so*")) is not None:
         env.setdefault("DDIFF_OPENVINO", str(vino))
-    if (nvidia := _folder("nvidia")) is not None:
-        folders = [str(p) for p in sorted(nvidia.glob("*/lib"))] + [p for p in [env.get("LD_LIBRARY_PATH")] if p]
-        env["LD_LIBRARY_PATH"] = os.pathsep.join(folders)
+    folders = [str(p) for p in sorted(_found("nvidia/*/lib"))]
+    if folders:
+        env["LD_LIBRARY_PATH"] = os.pathsep.join(folders + [p for p in [env.get("LD_LIBRARY_PATH")] if p])
     return env
 
 
+def _places() -> list[Path]:
+    """Returns the folders into which pip installs. sys.path has others too: in a notebook the working directory, whose files may be anybody's."""
+    places = [str(Path(__file__).parent.parent), *site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        places.append(site.getusersitepackages())
+    return [Path(p) for p in dict.fromkeys(places) if os.path.isabs(p)]
+
+
+def _found(pattern: str) -> list[Path]:
+    """Returns the files that match in the first place that has any."""
+    return next((found for place in _places() if (found := list(place.glob(pattern)))), [])
+
+
+def _newest(pattern: str) -> Path | None:
+    return max(_found(pattern), key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)], default=None)
+
+
 def _onnxruntime() -> Path | None:
-    try:  # Both packages have the same folder, and libraries that are named after their versions.
-        return _newest("onnxruntime", f"capi/libonnxruntime.so.{metadata.version('onnxruntime-gpu')}")
-    except metadata.PackageNotFoundError:
-        return _newest("onnxruntime", "capi/libonnxruntime.*.dylib" if sys.platform == "darwin" else "capi/libonnxruntime.so.*")
+    # Both packages have the same folder, and libraries that are named after their versions.
+    for gpu in metadata.distributions(name="onnxruntime-gpu", path=[str(p) for p in _places()]):
+        return _newest(f"onnxruntime/capi/libonnxruntime.so.{gpu.version}")
+    return _newest("onnxruntime/capi/" + ("libonnxruntime.*.dylib" if sys.platform == "darwin" else "libonnxruntime.so.*"))
 
 
-def _folder(package: str) -> Path | None:
-    spec = util.find_spec(package)
-    places = list(spec.submodule_search_locations or []) if spec else []
-    return Path(places[0]) if places else None
-
-
-def _newest(package: str, pattern: str) -> Path | None:
-    folder = _folder(package)
-    found = list(folder.glob(pattern)) if folder else []
-    return max(found, key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)], default=None)
+def install(extra: str) -> str:
+    """Returns the remedy where the packages of an extra are missing. It names them: where the wheel came from is unknown."""
+    wanted = [r.partition(";")[0].strip() for r in metadata.requires("ddiff-restore") or [] if re.search(rf"extra == .{extra}\b", r)]
+    return f"run: pip install {shlex.join(wanted)}"
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Converts published networks to ONNX files with a model card (`pip install 'ddiff[export]'`).
+"""Converts published networks to ONNX files with a model card. Needs the packages of the extra `export`.
 
 Each function is a command of `python -m ddiff_export`, whose options are its arguments:
 
@@ -11,6 +11,8 @@ import copy
 import os
 from pathlib import Path
 from typing import Any
+
+from ._program import install
 
 
 def diffusers(directory: str | os.PathLike[str], out: str | os.PathLike[str], *, license: str, name: str = "", float16: bool = False) -> list[Path]:
@@ -64,5 +66,5 @@ def _commands(float16: bool):  # type: ignore[no-untyped-def]
         from ddiff_export import commands
         from ddiff_export.write import Options
     except ModuleNotFoundError as err:
-        raise ModuleNotFoundError(f"{err}; run: pip install 'ddiff[export]'") from err
+        raise ModuleNotFoundError(f"{err}; {install('export')}") from err
     return commands, Options(half=float16)

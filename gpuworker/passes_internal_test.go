@@ -40,10 +40,26 @@ func TestItemsLeftToOthers(t *testing.T) {
 			t.Errorf("%s: left to others: %v", name, got)
 		}
 	}
-	w := quietWorker(t, func(cfg *Config) { cfg.Peers = func(context.Context) (int, error) { return 1, nil } })
-	w.breaker.Succeed("a", item.Item{Campaign: "a"})
-	if w.leavesToOthers(t.Context(), "a", remarked(t, q, l, queue.Marks{Disputed: own, Passes: 5})) {
-		t.Error("a worker that has restored an item passes one for the sixth time")
+	// A worker that has restored an item passes one five times, another worker sixty times. Then it passes none for five minutes.
+	for proven, limit := range map[bool]int{true: 5, false: 60} {
+		clock := newStoppedClock()
+		w := quietWorker(t, func(cfg *Config) {
+			cfg.Peers, cfg.Now = func(context.Context) (int, error) { return 1, nil }, clock.now
+		})
+		if proven {
+			w.breaker.Succeed("a", item.Item{Campaign: "a"})
+		}
+		for _, c := range []struct {
+			after  time.Duration
+			passes int
+			want   bool
+		}{{0, limit - 1, true}, {0, limit, false}, {5*time.Minute - 1, 0, false}, {1, limit - 1, true}} {
+			clock.time = clock.time.Add(c.after)
+			l = remarked(t, q, l, queue.Marks{Disputed: own, Passes: c.passes})
+			if w.leavesToOthers(t.Context(), "a", l) != c.want {
+				t.Errorf("proven %t: left to others after %d passes: %t", proven, c.passes, !c.want)
+			}
+		}
 	}
 }
 
