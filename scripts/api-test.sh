@@ -28,7 +28,7 @@ printf 'name: api\ndataset: {path: %s/examples/images, size: 64}\ntasks: [denois
 bin/ddiff submit "$dir/campaign.yaml"
 # The lines of Python in docs/api.md.
 awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' docs/api.md |
-	sed "s|http://localhost:8620|$api|; " >"$dir/lines.py"
+	sed "s|http://127.0.0.1:8620|$api|; " >"$dir/lines.py"
 (cd "$dir" && python/bin/python lines.py)
 # A campaign that the schema admits may still be wrong, and an empty parameter is an absent one: two checks do not apply.
 # It writes a cache into its working directory.

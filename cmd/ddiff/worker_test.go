@@ -98,8 +98,9 @@ func (n *natsServer) coordinator(t *testing.T, store string, args ...string) (c 
 // client returns a client of a coordinator of this user.
 func client(t *testing.T, server string) *api.Client {
 	t.Helper()
-	token := read(t, filepath.Join(cache, "ddiff", "pages", server[strings.LastIndex(server, ":")+1:]))
-	c, err := api.NewClient(api.ClientConfig{URL: server, Token: strings.TrimSpace(string(token))})
+	kept, err := filepath.Glob(filepath.Join(cache, "ddiff", "pages", "*"+server[strings.LastIndex(server, ":")+1:]))
+	must(t, err)
+	c, err := api.NewClient(api.ClientConfig{URL: server, Token: strings.TrimSpace(string(read(t, kept[0])))})
 	must(t, err)
 	return c
 }

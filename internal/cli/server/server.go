@@ -23,7 +23,7 @@ const (
 
 // DefaultListen is where a coordinator listens without flags, Default its address, which commands ask without any.
 const (
-	DefaultListen = "localhost:8620"
+	DefaultListen = "127.0.0.1:8620"
 	Default       = "http://" + DefaultListen
 )
 
