@@ -18,7 +18,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -27,12 +26,13 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"ddiff/internal/outbound"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
 // ClientConfig describes a Client.
 type ClientConfig struct {
-	// URL is the address of a coordinator, as in https://host:8080. Required.
+	// URL is the address of a coordinator, as in https://host:8620. Required.
 	URL string
 	// Token is the access token. Empty: none.
 	Token string
@@ -66,7 +66,7 @@ func isLocalhost(name string) bool {
 	return strings.EqualFold(strings.TrimSuffix(name, "."), "localhost")
 }
 
-const badServer = "the address of the server is not of the form https://host:8080"
+const badServer = "the address of the server is not of the form https://host:8620"
 
 // NewClient returns a client. It sends no request.
 func NewClient(cfg ClientConfig) (*Client, error) {
@@ -80,7 +80,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	numeric(base)
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
 	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
+		pem, err := regular.Read(cfg.CAFile, regular.MaxConfigBytes)
 		if err != nil {
 			return nil, NewError(ErrInvalid, fmt.Sprintf("read the authorities of the server's certificate: %v", err))
 		}
@@ -257,6 +257,17 @@ func command[T any](ctx context.Context, c *Client, id, verb, key string, in any
 			return out, err
 		}
 	}
+}
+
+// Delete deletes a campaign that has ended, with results also those that no other campaign refers to; dry only says what it would delete.
+func (c *Client) Delete(ctx context.Context, id string, results, dry bool) (Deleted, error) {
+	query := url.Values{"results": {strconv.FormatBool(results)}, "dry_run": {strconv.FormatBool(dry)}}
+	return call[Deleted](ctx, c, http.MethodDelete, campaignPath(id), query, nil)
+}
+
+// Me returns the owner and the role of the token.
+func (c *Client) Me(ctx context.Context) (Me, error) {
+	return call[Me](ctx, c, http.MethodGet, "me", nil, nil)
 }
 
 // Logs returns the records of attempts; item is an identity or its beginning, or empty for all.

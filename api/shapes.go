@@ -98,6 +98,35 @@ type Appended struct {
 	Items int `json:"items"`
 }
 
+// Deleted is the answer to a deletion, or what it would delete.
+type Deleted struct {
+	Removals []Removal `json:"removals"`
+	Objects  int       `json:"objects"`
+	Bytes    int64     `json:"bytes"`
+	// Deleted is false if nothing was deleted yet.
+	Deleted bool `json:"deleted"`
+}
+
+// NewDeleted adds removals up.
+func NewDeleted(all []Removal, deleted bool) Deleted {
+	d := Deleted{Removals: append([]Removal{}, all...), Deleted: deleted}
+	for _, r := range all {
+		d.Objects += r.Objects
+		d.Bytes += r.Bytes
+	}
+	return d
+}
+
+// Removal counts deleted objects.
+type Removal struct {
+	// Kind is results, checkpoints, probes, logs, report, scores, tuning, windows, priors, record, index or scratch.
+	Kind string `json:"kind"`
+	// Name is the id of a campaign, or an output.
+	Name    string `json:"name"`
+	Objects int    `json:"objects"`
+	Bytes   int64  `json:"bytes"`
+}
+
 // Problem is one wrong field of a campaign.
 type Problem struct {
 	// Field is the path of the field, as in "tasks[1].sigma"; empty for the whole.

@@ -102,8 +102,6 @@ func TestAttackAuditOfNATS(t *testing.T) {
 	must(t, tc.board.Put(t.Context(), manifest.KeyTokenPrefix+"abc", token))
 	await("request=new-token", "by=root", `verb="create token"`, "token_owner=carl")
 	must(t, tc.board.Put(t.Context(), queue.KeyLeader, []byte("{}")))
-	must(t, archive.Note(as("deletion", "bob"), tc.board, "delete", first))
-	await("request=deletion", "verb=delete", "campaign="+first)
 
 	stop()
 	want(as("unled", "ann@laptop"), first, manifest.WantRun)
@@ -129,7 +127,7 @@ func TestAttackAuditOfNATS(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	for _, request := range []string{"first-request", "fast-0-", "new-token", "deletion"} {
+	for _, request := range []string{"first-request", "fast-0-", "new-token"} {
 		if n := log.count("request=" + request); n != 1 {
 			t.Errorf("%d lines of the request %s, want 1", n, request)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/board/boardtest"
@@ -105,8 +106,8 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 	cleaner.DryRun = false
 	removed, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
-	planned = slices.DeleteFunc(planned, func(r gc.Removal) bool { return r.Kind == "index" }) // the claim is new
-	done := slices.DeleteFunc(slices.Clone(removed), func(r gc.Removal) bool { return r.Kind == "index" })
+	planned = slices.DeleteFunc(planned, func(r api.Removal) bool { return r.Kind == "index" }) // the claim is new
+	done := slices.DeleteFunc(slices.Clone(removed), func(r api.Removal) bool { return r.Kind == "index" })
 	if !slices.Equal(planned, done) || removed[0].Kind != "results" || removed[0].Objects != 3 || removed[0].Bytes == 0 {
 		t.Errorf("planned %+v, removed %+v", planned, removed)
 	}
@@ -194,7 +195,7 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 	stop()
 	cleaner.Board = nil
 	refused(all, true, part+", which has not ended")
-	refused(part, false, "give --nats")
+	refused(part, false, "ddiff delete")
 }
 
 // aroundClaim calls before ahead of the write of the entry of a deletion in the index, and after after it.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
@@ -38,11 +39,11 @@ func TestCollectPriors(t *testing.T) {
 	tc.awaitPhase(spec.ID(), manifest.PhaseFinished)
 	const unused, contested = "priors/unused.onnx", "priors/contested.onnx"
 	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
-	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []gc.Removal) {
+	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []api.Removal) {
 		t.Helper()
 		removed, err := (&gc.Cleaner{Store: store, Board: tc.board, DryRun: dry, Now: now}).Collect(t.Context(), gc.Config{})
 		must(t, err)
-		return slices.DeleteFunc(removed, func(r gc.Removal) bool { return r.Kind != "priors" })
+		return slices.DeleteFunc(removed, func(r api.Removal) bool { return r.Kind != "priors" })
 	}
 	want := func(keys ...string) {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
@@ -35,7 +36,7 @@ func TestCollect(t *testing.T) {
 	put("campaigns/.index/" + part + ".000000.open.0")
 	kept := keysOf(t, tc.store, "")
 
-	collect := func(later time.Duration, dry bool, cfg gc.Config) []gc.Removal {
+	collect := func(later time.Duration, dry bool, cfg gc.Config) []api.Removal {
 		t.Helper()
 		cleaner := &gc.Cleaner{
 			Store: tc.store, Board: tc.board, DryRun: dry, Now: func() time.Time { return time.Now().Add(later) },

@@ -106,8 +106,7 @@ func (a *attacked) wantOnly(t *testing.T, before map[string]string, what string,
 
 // ownSubjects are the prefixes of the subjects that a role may publish to.
 var ownSubjects = map[string][]string{
-	"worker":  {"$KV.DDIFF_BOARD.worker.", "ddiff.work.", "ddiff.result."},
-	"command": {"$KV.DDIFF_BOARD.campaign."},
+	"worker": {"$KV.DDIFF_BOARD.worker.", "ddiff.work.", "ddiff.result."},
 }
 
 // targets are subjects that an attacker wants a message to reach.
@@ -163,8 +162,7 @@ func literals(pattern string) []string {
 	return slices.Compact(all)
 }
 
-// TestAttackAllSubjects publishes to every subject that the server knows, with the credentials of workers and
-// commands, and lets the answers go to the subjects of the cluster.
+// TestAttackAllSubjects publishes to every subject that the server knows, with the credentials of workers, and lets the answers go to the subjects of the cluster.
 func TestAttackAllSubjects(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
@@ -197,10 +195,6 @@ func TestAttackAnswers(t *testing.T) {
 			"$JS.API.INFO": "", board: `{"last_by_subj":"$KV.DDIFF_BOARD.worker.1"}`, "$JS.API.STREAM.INFO.DDIFF_WORK": "",
 			"$JS.API.CONSUMER.INFO.DDIFF_WORK.ddiff-1": "", "$JS.API.CONSUMER.MSG.NEXT.DDIFF_WORK.ddiff-1": `{"batch":1,"expires":1000000000}`,
 			"$JS.ACK.DDIFF_WORK.ddiff-1.1.1.1.1.1": "+WPI", "ddiff.result.1": "a result", "$KV.DDIFF_BOARD.worker.2": "a beat",
-		},
-		"command": {
-			"$JS.API.INFO": "", board: `{"last_by_subj":"$KV.DDIFF_BOARD.campaign.1"}`, "$KV.DDIFF_BOARD.campaign.2": "a campaign",
-			"ddiff.request": "a question",
 		},
 	}
 	for role, own := range ownSubjects {
@@ -424,9 +418,8 @@ func TestAttackSubscriptions(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	other := map[string][]string{
-		"worker":      {"_INBOX_coordinator.>", "_INBOX_command.>", "ddiff.work.>", "ddiff.result.>", "ddiff.request"},
-		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.work.>", "ddiff.result.>", "ddiff.request"},
-		"coordinator": {"_INBOX_worker.>", "_INBOX_command.>"},
+		"worker":      {"_INBOX_coordinator.>", "ddiff.work.>", "ddiff.result.>", "ddiff.request"},
+		"coordinator": {"_INBOX_worker.>"},
 	}
 	for role, subjects := range other {
 		for _, subject := range append(subjects, ">", "_INBOX.>", "$KV.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.ADVISORY.>", "$JS.EVENT.METRIC.>", "$SYS.>", "$SRV.>") {
@@ -447,14 +440,14 @@ func TestAttackSubscriptions(t *testing.T) {
 func TestRolesAllowCampaign(t *testing.T) {
 	t.Parallel()
 	s := serveRoles(t)
-	coordinator, worker, command := connect(t, s, "coordinator"), connect(t, s, "worker"), connect(t, s, "command")
+	coordinator, worker := connect(t, s, "coordinator"), connect(t, s, "worker")
 	_, err := queue.OpenBoard(t.Context(), worker, nil)
 	mustBe(t, err, queue.ErrNotReady)
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{MaxResults: 100}))
 
-	// The command line submits.
-	clerk := openBoard(t, command)
+	// A standby submits.
+	clerk := openBoard(t, connect(t, s, "coordinator"))
 	revision, err := clerk.Create(t.Context(), "campaign.1", []byte("submitted"))
 	must(t, err)
 	_, err = clerk.Update(t.Context(), "campaign.1", []byte("changed"), revision)
@@ -505,7 +498,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 		must(t, err)
 	}
 
-	// Every role reads.
+	// A standby reads.
 	if got := results(t, q, 3); got["1"] != "done" || got["3"] != "dead" {
 		t.Fatalf("results %v", got)
 	}
@@ -521,9 +514,14 @@ func TestRolesAllowCampaign(t *testing.T) {
 // TestPublishWithoutPermission: a batch that the server does not permit is refused with the subject and the remedy, not with a server that does not answer.
 func TestPublishWithoutPermission(t *testing.T) {
 	t.Parallel()
-	s := serveRoles(t)
+	o := jetStream(t)
+	o.Users = []*server.User{
+		{Username: "coordinator", Password: passwords["coordinator"]},
+		{Username: "worker", Password: passwords["worker"], Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"ddiff.work.>"}}}},
+	}
+	s := serve(t, o)
 	must(t, queue.Setup(t.Context(), connect(t, s, "coordinator"), queue.SetupConfig{}))
-	q, err := queue.Inspect(connect(t, s, "command"), queue.Config{Campaign: "1"})
+	q, err := queue.Inspect(connect(t, s, "worker"), queue.Config{Campaign: "1"})
 	must(t, err)
 	err = q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}})
 	mustBe(t, err, queue.ErrAccess)
@@ -535,7 +533,7 @@ func TestPublishWithoutPermission(t *testing.T) {
 }
 
 // TestRolesDenyOtherRequests tries requests that a role must not make: calls of this package, and requests of the coordinator.
-// TestAttackAllSubjects has the others of workers and commands, TestAttackSubscriptions the subscriptions.
+// TestAttackAllSubjects has the others of workers, TestAttackSubscriptions the subscriptions.
 func TestRolesDenyOtherRequests(t *testing.T) {
 	t.Parallel()
 	s := serveRoles(t)
@@ -587,22 +585,6 @@ func TestRolesDenyOtherRequests(t *testing.T) {
 			}
 			_, err = b.Request(ctx, nil)
 			return err
-		}},
-		{"command", "pose as a worker", write("worker.1")},
-		{"command", "lease an item", func(ctx context.Context, nc *nats.Conn) error {
-			q, err := queue.Attach(ctx, nc, queue.Config{Campaign: "1"})
-			if err != nil {
-				return err
-			}
-			_, err = q.Lease(ctx, 1, time.Second)
-			return err
-		}},
-		{"command", "publish an outcome", func(ctx context.Context, nc *nats.Conn) error {
-			q, err := queue.Inspect(nc, queue.Config{Campaign: "1"})
-			if err != nil {
-				return err
-			}
-			return q.PublishResult(ctx, "1", 0, nil)
 		}},
 		{"coordinator", "delete the work", request("STREAM.DELETE.DDIFF_WORK")},
 		{"coordinator", "make another stream", request("STREAM.CREATE.OTHER")},

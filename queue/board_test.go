@@ -439,7 +439,7 @@ func TestWatchSeesChangeAtOnce(t *testing.T) {
 	coordinator := connect(t, s, "coordinator")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
 	writer := openBoard(t, coordinator)
-	for _, role := range []string{"coordinator", "worker", "command"} {
+	for _, role := range []string{"coordinator", "worker"} {
 		reader := openBoard(t, connect(t, s, role))
 		var times []time.Duration
 		var written time.Time

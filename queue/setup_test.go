@@ -160,7 +160,7 @@ func mustBe(t *testing.T, err, want error) {
 
 // passwords of docs/security/nats-accounts.conf, which the server reads from the environment.
 var passwords = map[string]string{
-	"coordinator": "coordinator-secret", "worker": "worker-secret", "command": "command-secret",
+	"coordinator": "coordinator-secret", "worker": "worker-secret",
 }
 
 func setPasswords() {

@@ -14,19 +14,21 @@ print(*(s.getsockname()[1] for s in pair))')
 nats=nats://127.0.0.1:${port% *} api=http://127.0.0.1:${port#* }
 go build -o "$dir/nats-server" github.com/nats-io/nats-server/v2
 "$dir/nats-server" -js -sd "$dir/js" -a 127.0.0.1 -p "${port% *}" 2>"$dir/nats.log" & processes=$!
-bin/ddiff coordinator --nats "$nats" --nats-wait 1m --store "$dir/store" --listen ":${port#* }" --require-tokens 2>"$dir/log" & processes="$processes $!"
+echo "the token of an administrator" >"$dir/admin"
+bin/ddiff coordinator --nats "$nats" --nats-wait 1m --store "$dir/store" --listen ":${port#* }" --admin-token "$dir/admin" 2>"$dir/log" & processes="$processes $!"
+export DDIFF_SERVER="$api"
 tries=0
-until DDIFF_TOKEN=$(bin/ddiff token create --owner test --role admin --nats "$nats" 2>/dev/null); do
+until DDIFF_TOKEN=$(DDIFF_TOKEN=$(cat "$dir/admin") bin/ddiff token create --owner test --role admin 2>/dev/null); do
 	tries=$((tries + 1))
 	[ "$tries" -lt 60 ] || { cat "$dir/log"; exit 1; }
 	sleep 1
 done
 export DDIFF_TOKEN
 printf 'name: api\ndataset: {path: %s/examples/images, size: 64}\ntasks: [denoise]\n' "$PWD" >"$dir/campaign.yaml"
-bin/ddiff submit "$dir/campaign.yaml" --server "$api"
+bin/ddiff submit "$dir/campaign.yaml"
 # The lines of Python in docs/api.md.
 awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' docs/api.md |
-	sed "s|http://127.0.0.1:8080|$api|; " >"$dir/lines.py"
+	sed "s|http://127.0.0.1:8620|$api|; " >"$dir/lines.py"
 (cd "$dir" && python/bin/python lines.py)
 # A campaign that the schema admits may still be wrong, and an empty parameter is an absent one: two checks do not apply.
 # It writes a cache into its working directory.

@@ -141,7 +141,7 @@ cluster() { # cluster WORKER COORDINATOR
 	YAML
 	local attempt
 	for attempt in 1 2 3 4 5 6 7 8; do # until the coordinator leads
-		last=$(as_user "$2" timeout 120 ddiff submit /shared/campaign.yaml --nats "$url" --nats-wait 30s --watch 2>"$work/submit.log" | tail -n 1) || true
+		last=$(as_user "$2" timeout 120 ddiff submit /shared/campaign.yaml --watch 2>"$work/submit.log" | tail -n 1) || true
 		[[ $last != done=* ]] || break
 		sleep 2
 	done

@@ -12,7 +12,7 @@ func badFlags() []badInput {
 	}
 	for _, command := range []string{
 		"run", "tune", "verify", "replay", "pull", "score", "report", "compare", "view", "export", "coordinator", "worker", "workers", "submit", "list", "status", "top",
-		"pause", "resume", "cancel", "retry", "append", "delete", "tasks", "methods", "prior inspect", "prior check",
+		"pause", "resume", "cancel", "retry", "append", "delete", "token list", "login", "tasks", "methods", "prior inspect", "prior check",
 		"prior card", "operator check", "doctor", "runtime where", "runtime install", "bench", "gc", "version", "man",
 	} {
 		words := strings.Fields(command)
@@ -28,10 +28,10 @@ func badFlags() []badInput {
 		add(2, "0 arguments; usage: ddiff "+command, command)
 	}
 	for limits, want := range map[string]string{"": "--budget is empty", "second=3": "is no limit", "seconds=x": "is no limit"} {
-		add(2, want, "resume", "x", "--nats", "nats://127.0.0.1:1", "--budget", limits)
+		add(2, want, "resume", "x", "--budget", limits)
 	}
 	add(2, "--items: 0 is not a multiple of the batch size", "bench", "--items", "0")
-	add(2, "--days: 0 is outside 1..3650", "token", "create", "--owner", "ann", "--days", "0", "--nats", "nats://127.0.0.1:1")
+	add(2, "--days: 0 is outside 1..3650", "token", "create", "--owner", "ann", "--days", "0")
 	for _, word := range []string{"rum", "RUN", "x", "run2", "", " ", "a\x1b[2Jb", "a\nb", "\u202e", strings.Repeat("x", 100_000), "prior nope", "dead nope", "operator nope", "runtime nope", "help nope"} {
 		add(2, "unknown command", strings.Split(word, " ")...)
 	}
@@ -83,12 +83,16 @@ func badAddresses() []badInput {
 		all = append(all, in)
 	}
 	for _, command := range []string{"list", "workers", "status x", "status x --watch", "retry x --dead", "cancel x"} {
-		for _, address := range []string{"http://x", "x y", "nats://", "nats://h:x", "nats://h:99999", "nats://h:0", "://", "nats://h\x1b:1"} {
-			args := append(strings.Fields(command), "--nats", address)
-			all = append(all, badInput{name: "nats/" + strings.Join(args, " "), args: args, code: 2, parts: []string{"ddiff: "}})
+		for _, address := range []string{"nats://x", "x y", "http://", "http://h:x", "://", "http://h\x1b:1", "http://me:word@h"} {
+			args := append(strings.Fields(command), "--server", address)
+			all = append(all, badInput{name: "server/" + strings.Join(args, " "), args: args, code: 2, parts: []string{"ddiff: "}})
 		}
-		args := append(strings.Fields(command), "--nats", "nats://127.0.0.1:1")
-		all = append(all, badInput{name: "nats/" + strings.Join(args, " "), args: args, code: 9, parts: []string{"ddiff: ", "127.0.0.1:1"}})
+		args := append(strings.Fields(command), "--server", "http://127.0.0.1:1")
+		all = append(all, badInput{name: "server/" + strings.Join(args, " "), args: args, code: 9, parts: []string{"ddiff: ", "127.0.0.1:1"}})
+	}
+	for _, address := range []string{"http://x", "x y", "nats://", "nats://h:x", "nats://h:99999", "nats://h:0", "://", "nats://h\x1b:1"} {
+		args := []string{"worker", "--simulate", "1s", "--nats", address}
+		all = append(all, badInput{name: "nats/" + strings.Join(args, " "), args: args, code: 2, parts: []string{"ddiff: "}})
 	}
 	return all
 }
@@ -108,12 +112,13 @@ func badEnvironments() []badInput {
 		add(4, "DDIFF_ONNXRUNTIME="+library, library, "runtime", "where")
 	}
 	for _, address := range []string{"http://x", "x y", "nats://h:x"} {
-		add(2, "DDIFF_NATS_URL="+address, "", "list")
+		add(2, "DDIFF_NATS_URL="+address, "", "worker", "--simulate", "1s")
+		add(2, "DDIFF_SERVER="+address+":x", "", "list")
 	}
 	for _, file := range []string{"nowhere", "."} {
-		add(2, "DDIFF_NATS_CREDS="+file, file, "list", "--nats", "nats://127.0.0.1:1")
-		add(2, "DDIFF_NATS_NKEY="+file, file, "list", "--nats", "nats://127.0.0.1:1")
-		add(2, "DDIFF_NATS_CA="+file, file, "list", "--nats", "nats://127.0.0.1:1")
+		add(2, "DDIFF_NATS_CREDS="+file, file, "worker", "--simulate", "1s", "--nats", "nats://127.0.0.1:1")
+		add(2, "DDIFF_NATS_NKEY="+file, file, "worker", "--simulate", "1s", "--nats", "nats://127.0.0.1:1")
+		add(2, "DDIFF_NATS_CA="+file, file, "worker", "--simulate", "1s", "--nats", "nats://127.0.0.1:1")
 	}
 	return all
 }

@@ -155,7 +155,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"levels of 255", []string{"restore", photograph("coffee"), "--task", "denoise", "--sigma", "15"}, "black is -1 and white is 1; 15 of 255 levels are --sigma 0.118"},
 		{"nothing to run", []string{"run"}, "nothing to run; give a campaign file, or images and --task"},
 		{"directory called like a campaign", []string{"run", folder}, "--task is missing"},
-		{"directory as a campaign", []string{"submit", folder, "--nats", "nats://127.0.0.1:1"}, "read campaign: " + folder + ": is not a regular file but a directory; give a file"},
+		{"directory as a campaign", []string{"submit", folder}, "read campaign: " + folder + ": is not a regular file but a directory; give a file"},
 		{"two campaigns", []string{"run", fine, wrong}, "give one campaign file alone"},
 		{"campaign and image", []string{"run", photograph("coffee"), fine}, "give one campaign file alone"},
 		{"no such image", []string{"run", "nowhere.png", "--task", "hdr"}, "run: nowhere.png: no such file or directory; give images"},

@@ -71,14 +71,14 @@ func TestCompletion(t *testing.T) {
 }
 
 // Without a server, or with a server that never answers, the completion of campaigns returns nothing within its deadline.
-func TestCompletionWithoutBoard(t *testing.T) {
+func TestCompletionWithoutServer(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer silent.Close()
-	for _, address := range []string{"nats://127.0.0.1:1", "nats://" + silent.Addr().String()} {
+	for _, address := range []string{"http://127.0.0.1:1", "http://" + silent.Addr().String()} {
 		begin := time.Now()
-		if got := completed(t, "status", "--nats", address, ""); len(got) > 0 {
+		if got := completed(t, "status", "--server", address, ""); len(got) > 0 {
 			t.Errorf("%s: %q", address, got)
 		}
 		if d := time.Since(begin); d > 30*time.Second {

@@ -90,6 +90,25 @@ func TestFlags(t *testing.T) {
 	golden(t, "flags.txt", b.String())
 }
 
+// People speak HTTP: only the processes of a cluster connect to NATS.
+func TestFlagsOfNATS(t *testing.T) {
+	var with []string
+	rows := 0
+	eachCommand(newRootCommand(&bytes.Buffer{}, manifest.Catalogue{}), func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if strings.Contains(f.Usage, "NATS") {
+				rows++
+			}
+		})
+		if cmd.Flag("nats") != nil {
+			with = append(with, cmd.Name())
+		}
+	})
+	if want := []string{"coordinator", "worker"}; !slices.Equal(with, want) || rows > 14+1 { // and --replicas
+		t.Errorf("%d flags are about NATS, and %q have --nats", rows, with)
+	}
+}
+
 func TestFlagsAreUsable(t *testing.T) {
 	var out bytes.Buffer
 	eachCommand(newRootCommand(&out, manifest.Catalogue{}), func(cmd *cobra.Command) {
@@ -115,7 +134,7 @@ func TestFlagGroups(t *testing.T) {
 	for verb, want := range map[string][]string{
 		"run":    {"Flags", "Problem and solver flags", "Device flags", "Dataset access flags", "Log and trace flags"},
 		"worker": {"Flags", "Device flags", "Dataset access flags", "NATS flags", "Log and trace flags"},
-		"status": {"Flags", "NATS flags"},
+		"status": {"Flags"},
 	} {
 		var got []string
 		for _, m := range heading.FindAllStringSubmatch(helpOf(t, verb, "--help"), -1) {

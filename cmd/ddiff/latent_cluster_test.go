@@ -12,7 +12,11 @@ import (
 	"syscall"
 	"testing"
 
+	"ddiff/api"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
 	"ddiff/restore/item"
+	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
 	"ddiff/restore/raster"
 )
@@ -77,12 +81,11 @@ func TestLatentCampaign(t *testing.T) {
 	}
 
 	store := t.TempDir()
-	n := startNATS(t, store)
-	e := ddiff(t, "submit", file, "--nats", n.url, "--canary", "0")
+	n := startNATS(t, "")
+	c, at := n.coordinator(t, store)
+	e := ddiff(t, "submit", file, "--server", at, "--canary", "0")
 	wantCode(t, e, 0)
 	id := strings.TrimSpace(e.stdout)
-	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
-	c.wait(t, &c.stderr, "coordinator is ready", 1)
 
 	first := beginWorker(t, "--nats", n.url, "--name", "first", "--batch", "1")
 	first.wait(t, &first.stdout, steps, 1)
@@ -97,7 +100,7 @@ func TestLatentCampaign(t *testing.T) {
 	}
 
 	second := beginWorker(t, "--nats", n.url, "--name", "second")
-	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
+	e = ddiff(t, "status", "--watch", id, "--server", at)
 	wantCode(t, e, 0)
 	if !strings.Contains(e.stdout, "done=4 failed=0 dead=0") {
 		t.Errorf("the campaign ended with %q", e.stdout)
@@ -130,19 +133,23 @@ func TestLatentCampaign(t *testing.T) {
 	}
 }
 
-// TestExchangedPart exchanges a part of a bundle between the submission and the start of the coordinator.
+// TestExchangedPart exchanges a part of a bundle between the submission and its reading by the coordinator.
 func TestExchangedPart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "bundle")
 	writeLatentPrior(t, dir)
 	store := t.TempDir()
-	n := startNATS(t, store)
-	e := ddiff(t, "submit", latentCampaign(t, dir, 10), "--nats", n.url)
-	wantCode(t, e, 0)
-	id := strings.TrimSpace(e.stdout)
+	n := startNATS(t, "")
+	spec, err := manifest.Load(latentCampaign(t, dir, 10))
+	must(t, err)
+	data, err := prior.Read(spec.Prior)
+	must(t, err)
 	copyFile(t, filepath.Join(dir, "encoder.onnx"), filepath.Join(dir, "decoder.onnx"))
-	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
-	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
+	c, at := n.coordinator(t, store)
+	done, err := client(t, at).SubmitSpec(t.Context(), spec, api.Order{PriorSHA256: regular.SHA256(data)})
+	must(t, err)
+	id := done.ID
+	e := ddiff(t, "status", "--watch", id, "--server", at)
 	wantCode(t, e, 3)
 	wantMessage(t, e, "decoder.onnx was altered", "export the bundle again")
 	c.signal(t, syscall.SIGTERM)

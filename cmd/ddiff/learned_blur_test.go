@@ -83,16 +83,15 @@ func TestLearnedBlur(t *testing.T) {
 
 	// On a cluster.
 	store, n := t.TempDir(), startNATS(t, "")
-	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--log-level", "info")
-	c.wait(t, &c.stderr, "coordinator is ready", 1)
-	e = ddiff(t, "submit", campaign, "--nats", n.url, "--output", "blurs")
+	c, at := n.coordinator(t, store, "--log-level", "info")
+	e = ddiff(t, "submit", campaign, "--server", at, "--output", "blurs")
 	wantCode(t, e, 0)
 	id := strings.TrimSpace(e.stdout)
 	c.wait(t, &c.stderr, "workers find the file in the store", 2)
 	kept := read(t, plain)
 	must(t, errors.Join(os.Remove(blur), os.Remove(plain)))
 	w := beginWorker(t, "--nats", n.url, "--once", "4s")
-	wantCode(t, ddiff(t, "status", "--watch", id, "--nats", n.url), 0)
+	wantCode(t, ddiff(t, "status", "--watch", id, "--server", at), 0)
 	wantCode(t, w.end(), 0)
 	for id, r := range wantItems(t, filepath.Join(store, "blurs"), 2) {
 		m := mine[id]

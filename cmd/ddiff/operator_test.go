@@ -14,7 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"ddiff/api"
 	"ddiff/internal/regular"
+	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/onnx"
 )
@@ -101,14 +103,13 @@ func TestClusterFetchesOperator(t *testing.T) {
 	file := filepath.Join(dir, "blur.onnx")
 	copyFile(t, learnedBlur, file)
 	copyFile(t, photograph("coffee"), filepath.Join(dir, "coffee.png"))
-	submit := func(name string) ended {
+	c, at := n.coordinator(t, store)
+	path := func(name string) string {
 		path := filepath.Join(dir, name+".yaml")
 		write(t, path, fmt.Appendf(nil, "name: %s\ndataset: {path: coffee.png, size: 128}\nsteps: 3\ntasks: [{operator: blur.onnx}]\n", name))
-		return ddiff(t, "submit", path, "--nats", n.url, "--output", name)
+		return path
 	}
-	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store)
-	c.wait(t, &c.stderr, "coordinator is ready", 1)
-	wantCode(t, submit("good"), 0)
+	wantCode(t, ddiff(t, "submit", path("good"), "--server", at, "--output", "good"), 0)
 	sha := regular.SHA256(read(t, learnedBlur))
 	// A cache of its own: another test may have fetched the same operator.
 	w := startProcess(t, []string{"XDG_CACHE_HOME=" + t.TempDir()}, "worker", "--threads", "1", "--device", "cpu", "--nats", n.url, "--once", "4s", "--log-level", "info")
@@ -122,17 +123,14 @@ func TestClusterFetchesOperator(t *testing.T) {
 	if len(all) != 1 || all[0].Item.Operator.SHA256 != sha || all[0].Outcome != item.OutcomeDone {
 		t.Errorf("results %+v", all)
 	}
-	c.signal(t, syscall.SIGTERM)
-	wantCode(t, c.end(), 0)
 
-	copyFile(t, learnedBlur, file)
-	e := submit("exchanged") // while no coordinator runs
-	wantCode(t, e, 0)
-	id := strings.TrimSpace(e.stdout)
-	writeDim(t, file)
-	wantCode(t, submit("exchanged"), 2) // another campaign
-	c = startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store)
-	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
+	writeDim(t, file) // after the submitter has read it
+	spec, err := manifest.Load(path("exchanged"))
+	must(t, err)
+	done, err := client(t, at).SubmitSpec(t.Context(), spec, api.Order{Output: "exchanged", Operators: []manifest.OperatorFile{{Path: file, SHA256: sha}}})
+	must(t, err)
+	wantCode(t, ddiff(t, "submit", path("exchanged"), "--server", at, "--output", "exchanged"), 2) // another campaign
+	e := ddiff(t, "status", "--watch", done.ID, "--server", at)
 	wantCode(t, e, 3)
 	wantMessage(t, e, file, "the campaign was submitted with "+sha[:12], "submit the campaign again under another name")
 	if _, err := os.Stat(filepath.Join(store, "exchanged")); !errors.Is(err, fs.ErrNotExist) {

@@ -63,11 +63,12 @@ func TestAutoPrecisionOfRun(t *testing.T) {
 // A cluster has no precision auto: its workers have several devices.
 func TestAutoPrecisionOfSubmission(t *testing.T) {
 	t.Parallel()
-	n := startNATS(t, t.TempDir())
+	n := startNATS(t, "")
 	file := filepath.Join(t.TempDir(), "auto.yaml")
 	write(t, file, []byte("dataset: {path: /photos}\ntasks: [hdr]\nprecision: auto\n"))
-	wantRefusal(t, ddiff(t, "submit", file, "--nats", n.url), 2, "precision: auto is for ddiff run; give float32, bfloat16 or float16")
-	wantCode(t, ddiff(t, "submit", file, "--nats", n.url, "--precision", "bfloat16"), 0)
+	_, at := n.coordinator(t, t.TempDir())
+	wantRefusal(t, ddiff(t, "submit", file, "--server", at), 2, "precision: auto is for ddiff run; give float32, bfloat16 or float16")
+	wantCode(t, ddiff(t, "submit", file, "--server", at, "--precision", "bfloat16"), 0)
 }
 
 // An operator of one's own in float32 does not stop a run of other tasks or of another operator.

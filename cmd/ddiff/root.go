@@ -97,7 +97,7 @@ func newRootCommand(stdout io.Writer, c manifest.Catalogue, args ...string) *cob
 			"datasets, for experiments on this machine and on clusters.",
 		Example: "  ddiff run photo.png --task super_resolution       # degrade, restore, compare\n" +
 			"  ddiff run campaign.yaml\n" +
-			"  ddiff submit campaign.yaml --nats nats://host:4222 --watch",
+			"  ddiff submit campaign.yaml --server https://host:8620 --watch",
 		Version:       cli.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"ddiff/api"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/item"
@@ -86,6 +87,25 @@ func (n *natsServer) workers(t *testing.T) []string {
 	return keys
 }
 
+// coordinator starts a coordinator, and returns the address of its HTTP API.
+func (n *natsServer) coordinator(t *testing.T, store string, args ...string) (c *process, server string) {
+	t.Helper()
+	address := freeAddress(t)
+	c = startProcess(t, nil, append([]string{"coordinator", "--nats", n.url, "--store", store, "--listen", address}, args...)...)
+	c.wait(t, &c.stderr, "coordinator is ready", 1)
+	return c, "http://" + address
+}
+
+// client returns a client of a coordinator of this user.
+func client(t *testing.T, server string) *api.Client {
+	t.Helper()
+	kept, err := filepath.Glob(filepath.Join(cache, "ddiff", "pages", "*"+server[strings.LastIndex(server, ":")+1:]))
+	must(t, err)
+	c, err := api.NewClient(api.ClientConfig{URL: server, Token: strings.TrimSpace(string(read(t, kept[0])))})
+	must(t, err)
+	return c
+}
+
 // beginWorker starts a worker that writes its spans to stdout, as begin does.
 func beginWorker(t *testing.T, args ...string) *process {
 	t.Helper()
@@ -124,13 +144,8 @@ func TestWorkerStops(t *testing.T) {
 	if there := n.workers(t); len(there) != 1 || there[0] != manifest.KeyWorkerPrefix+"first" {
 		t.Errorf("the workers' records are %q", there)
 	}
-	e := end(t, command(t, "workers", "--nats", n.url))
-	wantCode(t, e, 0)
-	if !strings.Contains(e.stdout, "first") || !strings.Contains(e.stdout, "ready") {
-		t.Errorf("the list of workers is %q", e.stdout)
-	}
 	w.signal(t, syscall.SIGTERM)
-	e = w.end()
+	e := w.end()
 	wantCode(t, e, 0)
 	wantMessage(t, e, "stored a checkpoint")
 	wantMessage(t, e, "released item")
@@ -239,7 +254,7 @@ func TestRetryRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"--missing", "--failed"}, {"id", "--failed"}, {"id", "--dead"}, {"id", "--missing"}, {"--failed", "--where", "x"}, {"id", ""},
 	} {
-		e := ddiff(t, append([]string{"retry", "x", "--nats", "nats://127.0.0.1:1"}, args...)...)
+		e := ddiff(t, append([]string{"retry", "x"}, args...)...)
 		if e.code != 2 || strings.Count(e.stderr, "\n") != 1 {
 			t.Errorf("%q: exit code %d, want 2 and one line\n%v", args, e.code, e)
 		}

@@ -62,7 +62,7 @@ func (a *Archiver) answerTo(ctx context.Context, r *request) []byte {
 	}
 }
 
-// execute executes a request. Each is idempotent, except that a repeated note is a second line with the same request.
+// execute executes a request. Each is idempotent.
 func (a *Archiver) execute(ctx context.Context, r *request) (out answer, err error) {
 	switch r.Verb {
 	case verbRecall:
@@ -75,9 +75,6 @@ func (a *Archiver) execute(ctx context.Context, r *request) (out answer, err err
 		return a.records(ctx, r)
 	case verbLogs:
 		return a.logs(ctx, r)
-	case verbNote:
-		board.LogAsk(a.cfg.Logger, r.Ask, "campaign", r.Campaign)
-		return out, nil
 	}
 	return out, fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
 }

@@ -24,8 +24,6 @@ type request struct {
 	// Campaign is the campaign that it is about, Item the item of verbLogs, as its identity or the beginning; empty: all.
 	Campaign string `json:"campaign,omitempty"`
 	Item     string `json:"item,omitempty"`
-	// Ask is what verbNote logs.
-	Ask manifest.Ask `json:"ask,omitzero"`
 	// After is the Last of the answer that this one continues.
 	After string `json:"after,omitempty"`
 }
@@ -37,7 +35,6 @@ const (
 	verbList    = "list"    // list the archived campaigns
 	verbBoard   = "board"   // read the records of the campaigns on the board and of their statuses
 	verbLogs    = "logs"    // read the log lines of attempts
-	verbNote    = "note"    // log what a user does to the store
 )
 
 // answer is the answer to a request.
@@ -117,12 +114,6 @@ func Archive(ctx context.Context, b *queue.Board, id string) error {
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
 	return nil
-}
-
-// Note makes the leader log what a user does to the store, as verb of a campaign; empty: of all. It returns ErrNoLeader.
-func Note(ctx context.Context, b *queue.Board, verb, id string) error {
-	_, err := send(ctx, b, request{Verb: verbNote, Campaign: id, Ask: board.AskOf(ctx, verb)})
-	return err
 }
 
 // boardLimit is how long Campaigns waits for the leader.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/internal/retry"
@@ -33,16 +34,6 @@ type Cleaner struct {
 	Now func() time.Time
 }
 
-// Removal counts deleted objects.
-type Removal struct {
-	// Kind is results, checkpoints, probes, logs, report, scores, tuning, windows, priors, record or index.
-	Kind string `json:"kind"`
-	// Name is the id of a campaign, or an output.
-	Name    string `json:"name"`
-	Objects int    `json:"objects"`
-	Bytes   int64  `json:"bytes"`
-}
-
 // ErrNoIndex: a coordinator of this version has not used the store yet. Without its index of campaigns, a Cleaner cannot
 // know which data are in use.
 var ErrNoIndex = errors.New("the store has no index of campaigns; start ddiff coordinator of this version once")
@@ -52,8 +43,6 @@ const (
 	removeParallel = 16
 	// checkEvery is the number of deleted results after which a deletion looks for new campaigns of the output.
 	checkEvery = 1000
-	// noteLimit is how long a deletion waits for a leader that logs it.
-	noteLimit = 5 * time.Second
 	// secondLook is the pause before a record that the store calls missing is read again.
 	secondLook = 2 * time.Second
 )
@@ -135,8 +124,8 @@ type objects = iter.Seq2[storage.Info, error]
 
 // remove deletes the listed objects, and counts them. It calls check, which may be nil, regularly, and ends with its
 // error.
-func (c *Cleaner) remove(ctx context.Context, kind, name string, listing objects, check func() error) (Removal, error) {
-	r := Removal{Kind: kind, Name: name}
+func (c *Cleaner) remove(ctx context.Context, kind, name string, listing objects, check func() error) (api.Removal, error) {
+	r := api.Removal{Kind: kind, Name: name}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(removeParallel)
 	var listErr error

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
@@ -38,19 +39,18 @@ type Config struct {
 // Collect deletes garbage: interrupted deletions, checkpoints of items that have their result, leftovers of preflights,
 // windows, rounds and logs without a campaign, priors and operator files that no campaign uses, entries of the index that no
 // longer count, and campaigns beyond Keep. A problem with one campaign does not stop the others; the errors are joined.
-func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
+func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]api.Removal, error) {
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, fmt.Errorf("collect garbage: %w", err)
 	}
-	c.note(ctx, "gc", "")
 	x := index.New(c.Store)
 	newest, err := x.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []Removal
+	var all []api.Removal
 	var errs error
-	add := func(removed []Removal, err error) {
+	add := func(removed []api.Removal, err error) {
 		errs = errors.Join(errs, err)
 		all = append(all, removed...)
 	}
@@ -58,7 +58,7 @@ func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
 		e := newest[id]
 		expired := e.State == index.Archived && cfg.Keep > 0 && c.now().Sub(e.Row.Finished) > cfg.Keep
 		if expired || e.State == index.Deleting {
-			add(c.delete(ctx, id, expired && cfg.Results))
+			add(c.Delete(ctx, id, expired && cfg.Results))
 			delete(newest, id)
 		}
 	}
@@ -70,12 +70,12 @@ func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
 }
 
 // removeOne is remove with an empty list if nothing was removed.
-func (c *Cleaner) removeOne(ctx context.Context, kind, name string, listing objects) ([]Removal, error) {
+func (c *Cleaner) removeOne(ctx context.Context, kind, name string, listing objects) ([]api.Removal, error) {
 	r, err := c.remove(ctx, kind, name, listing, nil)
 	if r.Objects == 0 {
 		return nil, err
 	}
-	return []Removal{r}, err
+	return []api.Removal{r}, err
 }
 
 // superseded lists the entries of the index that no longer count, and the old marks of deleted campaigns.
@@ -87,7 +87,7 @@ func (c *Cleaner) superseded(ctx context.Context, newest map[string]index.Entry)
 }
 
 // collectFolders deletes folders of campaigns without a record: in the store, in the index and on the board.
-func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.Entry) ([]Removal, error) {
+func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.Entry) ([]api.Removal, error) {
 	orphans := map[string]bool{}
 	for info, err := range c.Store.List(ctx, "campaigns/") {
 		if err != nil {
@@ -100,7 +100,7 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.En
 			orphans[id] = true
 		}
 	}
-	var all []Removal
+	var all []api.Removal
 	for _, id := range slices.Sorted(maps.Keys(orphans)) {
 		if _, indexed := newest[id]; !orphans[id] || indexed {
 			continue
@@ -122,7 +122,7 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.En
 }
 
 // collectOutputs deletes the checkpoints and the probes that no worker needs, output by output.
-func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]index.Entry) ([]Removal, error) {
+func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]index.Entry) ([]api.Removal, error) {
 	// A campaign without a record has no output yet.
 	records, err := c.records(ctx, slices.Collect(maps.Keys(newest)), storage.ErrNotFound, board.ErrDamaged)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]index.En
 		finished, known := outputs[output]
 		outputs[output] = archived && (finished || !known)
 	}
-	var all []Removal
+	var all []api.Removal
 	var errs error
 	for _, output := range slices.Sorted(maps.Keys(outputs)) {
 		part, err := storage.NewPrefixed(c.Store, output)
@@ -152,12 +152,12 @@ func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]index.En
 
 // CollectOutput deletes the garbage of one output in Store, which belongs to ddiff run: checkpoints of items that have
 // their result, and probes. name names the output.
-func (c *Cleaner) CollectOutput(ctx context.Context, name string) ([]Removal, error) {
+func (c *Cleaner) CollectOutput(ctx context.Context, name string) ([]api.Removal, error) {
 	return c.collectOutput(ctx, c.Store, name, false)
 }
 
 // collectOutput deletes the garbage of an output. finished means that all items of all its campaigns are settled.
-func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name string, finished bool) ([]Removal, error) {
+func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name string, finished bool) ([]api.Removal, error) {
 	cleaner := *c
 	cleaner.Store = part
 	var failed error
@@ -183,7 +183,7 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 }
 
 // collectLogs deletes the logs of campaigns without a record from an output.
-func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name string, newest map[string]index.Entry) ([]Removal, error) {
+func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name string, newest map[string]index.Entry) ([]api.Removal, error) {
 	cleaner := *c
 	cleaner.Store = part
 	onBoard := map[string]bool{} // by campaign, of those that the index lacks

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ddiff/api"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
@@ -24,22 +25,7 @@ import (
 //
 // The error is queue.ErrNoRecord for an unknown campaign, ErrRefused for a campaign that has not ended, or whose results
 // an open campaign may need, ErrNoLeader, or ErrNoIndex.
-func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]Removal, error) {
-	c.note(ctx, "delete", id)
-	return c.delete(ctx, id, results)
-}
-
-// note makes a leader log what a user asks for. The deletion itself needs none.
-func (c *Cleaner) note(ctx context.Context, verb, id string) {
-	if c.Board != nil && !c.DryRun {
-		ctx, cancel := context.WithTimeout(ctx, noteLimit)
-		defer cancel()
-		_ = archive.Note(ctx, c.Board, verb, id)
-	}
-}
-
-// delete is Delete as a part of another call.
-func (c *Cleaner) delete(ctx context.Context, id string, results bool) ([]Removal, error) {
+func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]api.Removal, error) {
 	d := &deletion{Cleaner: c, x: index.New(c.Store), id: id, results: results}
 	err := d.checkIndex(ctx)
 	switch {
@@ -99,7 +85,7 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 func (d *deletion) checkEnded(ctx context.Context) error {
 	if d.Board == nil {
 		if d.newest.State == index.Open {
-			return fmt.Errorf("%w: the campaign is on the board; give --nats", board.ErrRefused)
+			return fmt.Errorf("%w: the campaign is on the board; delete it with: ddiff delete", board.ErrRefused)
 		}
 		return nil
 	}
@@ -260,7 +246,7 @@ type step struct {
 }
 
 // run deletes the data. The windows name the results, so they are deleted after them; the entry in the index is last.
-func (d *deletion) run(ctx context.Context) ([]Removal, error) {
+func (d *deletion) run(ctx context.Context) ([]api.Removal, error) {
 	var steps []step
 	if d.record != nil {
 		steps = d.outputSteps(ctx)
@@ -274,7 +260,7 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		step{"index", d.id, d.only(ctx, d.newest.MarkKey()), nil},
 		step{"index", d.id, d.only(ctx, d.newest.Key()), nil},
 	)
-	var all []Removal
+	var all []api.Removal
 	for _, s := range steps {
 		r, err := d.remove(ctx, s.kind, s.name, s.listing, s.check)
 		if n := len(all) - 1; n >= 0 && all[n].Kind == r.Kind && all[n].Name == r.Name {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
@@ -18,8 +19,8 @@ import (
 // A campaign may be submitted during the deletion, and its coordinator may find a prior in the store just before it is
 // deleted. collectPriors therefore reads the records again after each deletion and stores the file again if it is in use.
 // If it crashes in between, the coordinator copies the file again from the campaign's path when it opens the campaign.
-func (c *Cleaner) collectPriors(ctx context.Context) ([]Removal, error) {
-	r := Removal{Kind: "priors", Name: "unused"}
+func (c *Cleaner) collectPriors(ctx context.Context) ([]api.Removal, error) {
+	r := api.Removal{Kind: "priors", Name: "unused"}
 	var candidates []storage.Info
 	for info, err := range c.Store.List(ctx, manifest.PriorsFolder) {
 		if err != nil {
@@ -39,7 +40,7 @@ func (c *Cleaner) collectPriors(ctx context.Context) ([]Removal, error) {
 		}
 		if !c.DryRun {
 			if restored, err := c.deletePrior(ctx, info.Key); err != nil {
-				return []Removal{r}, fmt.Errorf("delete prior: %w", err)
+				return []api.Removal{r}, fmt.Errorf("delete prior: %w", err)
 			} else if restored {
 				continue
 			}
@@ -50,7 +51,7 @@ func (c *Cleaner) collectPriors(ctx context.Context) ([]Removal, error) {
 	if r.Objects == 0 {
 		return nil, nil
 	}
-	return []Removal{r}, nil
+	return []api.Removal{r}, nil
 }
 
 // deletePrior deletes a prior. restored means that a campaign began to use it meanwhile.

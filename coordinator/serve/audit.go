@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -28,7 +29,7 @@ func (s *Server) audited(next http.Handler) http.Handler {
 		var notes []any
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 		i := identityOf(r.Context())
-		ctx := board.As(context.WithValue(r.Context(), auditKey{}, &notes), id, i.token.Owner) // the leader's log has the request too
+		ctx := board.As(context.WithValue(r.Context(), auditKey{}, &notes), id, cmp.Or(i.token.Owner, i.token.ID)) // the leader's log has the request too
 		next.ServeHTTP(seen, r.WithContext(ctx))
 		refused := seen.status == http.StatusUnauthorized || seen.status == http.StatusForbidden
 		if r.Method == http.MethodGet && (!refused || i.secret+i.session == "") || r.Method == http.MethodHead || !strings.HasPrefix(r.URL.Path, prefix+"/") {

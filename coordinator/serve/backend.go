@@ -47,6 +47,8 @@ type Controller interface {
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 	// Append adds rows. Keys are as those of Retry.
 	Append(ctx context.Context, id, key string, a api.Append) (api.Appended, error)
+	// Delete deletes a campaign that has ended; dry: it says what it would delete. After an interruption it goes on.
+	Delete(ctx context.Context, id string, results, dry bool) (api.Deleted, error)
 }
 
 // Tokens has the access tokens.

@@ -104,6 +104,17 @@ func (s *Server) addCampaigns() {
 		}
 		return s.cfg.Controller.Append(ctx, in.ID, keyOf(ctx, in.ID, "append", in.Key, in.Body), in.Body)
 	})
+	add(s, api.Submitter, http.MethodDelete, "/campaigns/{id}", "Delete a campaign that has ended", func(ctx context.Context, in *struct {
+		InCampaign
+		Results bool `query:"results" doc:"Also delete results that no other campaign refers to"`
+		DryRun  bool `query:"dry_run" doc:"Only say what would be deleted"`
+	},
+	) (api.Deleted, error) {
+		if err := s.mayChange(ctx, in.ID); err != nil {
+			return api.Deleted{}, err
+		}
+		return s.cfg.Controller.Delete(ctx, in.ID, in.Results, in.DryRun)
+	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
 		InCampaign
 		Item string `query:"item" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"Id of an item, or its beginning"`

@@ -76,6 +76,8 @@ const (
 	maxHeader = 64 << 10
 	// maxStreams is the number of event streams, maxTokenStreams that of a token, maxAddressStreams that of a token at an address.
 	maxStreams, maxTokenStreams, maxAddressStreams = 4096, 256, 64
+	// deleteLimit is the time for the deletion of a campaign.
+	deleteLimit = 10 * time.Minute
 	// sendLimit is the time in which a client of an event stream must take an event.
 	sendLimit = 10 * time.Second
 )
@@ -176,7 +178,12 @@ func (s *Server) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if !isStream(r) {
-			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.AnswerLimit)
+			limit := s.cfg.AnswerLimit
+			if r.Method == http.MethodDelete {
+				limit = deleteLimit
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // not in tests without a connection
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), limit)
 			defer cancel()
 			r = r.WithContext(ctx)
 		}

@@ -111,12 +111,12 @@ func checkServers(t *testing.T, all []*unstructured.Unstructured, routes int) {
 			t.Errorf("user %s has every right", user.Username)
 		}
 	}
-	for _, role := range []string{"coordinator", "worker", "command"} {
+	for _, role := range []string{"coordinator", "worker"} {
 		if users[role] != "value-of-ddiff_"+role+"_password" {
 			t.Errorf("the password of %s is %q", role, users[role])
 		}
 	}
-	if len(users) != 3 {
+	if len(users) != 2 {
 		t.Errorf("users %v", users)
 	}
 	if routes > 0 && (options.TLSConfig == nil || options.Cluster.TLSConfig == nil) {

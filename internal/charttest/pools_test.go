@@ -103,13 +103,13 @@ func TestTelemetryAndKEDA(t *testing.T) {
 		"http://collector.monitoring:4318": 4318, "http://collector:4317/": 4317, "https://otel.example.org/v1": 443, "http://otel.example.org": 80,
 	} {
 		all := changed(t, "bare-metal", "telemetry.endpoint="+endpoint)
-		for _, role := range []string{"coordinator", "worker", "command"} {
+		for _, role := range []string{"coordinator", "worker", "test"} {
 			var policy networkingv1.NetworkPolicy
 			must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, all, "NetworkPolicy", "-"+role).Object, &policy))
 			reaches := slices.ContainsFunc(policy.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
 				return len(r.To) == 0 && len(r.Ports) == 1 && r.Ports[0].Port.IntVal == want
 			})
-			if reaches != (role != "command") {
+			if reaches != (role != "test") {
 				t.Errorf("%s: pods of %s reach the port %d: %t", endpoint, role, want, reaches)
 			}
 		}

@@ -59,7 +59,7 @@ func pods(t *testing.T, all []*unstructured.Unstructured) map[string]*corev1.Pod
 	return found
 }
 
-// component returns the component of a pod: coordinator, worker or command.
+// component returns the component of a pod: coordinator, worker or test.
 func component(pod *corev1.PodTemplateSpec) string { return pod.Labels["app.kubernetes.io/component"] }
 
 // flagValue returns the value of --name=value among the arguments of the first container.
@@ -144,12 +144,12 @@ func TestSecretsOfRoles(t *testing.T) {
 		for _, pod := range pods(t, mustRenderValues(t, values)) {
 			role := component(pod)
 			text := fmt.Sprint(pod.Spec.Volumes, pod.Spec.Containers[0].Env)
-			for _, other := range []string{"coordinator", "worker", "command"} {
-				if secret := "ddiff-" + other; other != role && (strings.Contains(text, "SecretName:"+secret+",") || strings.Contains(text, "Name:"+secret+",")) {
+			for _, other := range []string{"coordinator", "worker", "admin"} {
+				if secret := "ddiff-" + other; other != role && (other != "admin" || role == "worker") && (strings.Contains(text, "SecretName:"+secret+",") || strings.Contains(text, "Name:"+secret+",")) {
 					t.Errorf("%s: the pod of %s has the secret %s", name, role, secret)
 				}
 			}
-			if role == "command" && strings.Contains(text, "AWS_") {
+			if role == "test" && strings.Contains(text, "AWS_") {
 				t.Errorf("%s: the test has keys of the store", name)
 			}
 		}
@@ -221,7 +221,7 @@ func TestArguments(t *testing.T) {
 	for _, name := range examples(t) {
 		for object, pod := range pods(t, mustRender(t, name)) {
 			role := component(pod)
-			if role == "command" {
+			if role == "test" {
 				continue
 			}
 			t.Run(name+"/"+object, func(t *testing.T) {

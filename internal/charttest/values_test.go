@@ -69,7 +69,7 @@ func TestWrongValues(t *testing.T) {
 		{"minimal", "queue.addresses=null", "queue.addresses is missing"},
 		{"minimal", "queue.roles.coordinator.existingSecret=", "queue.roles.coordinator.existingSecret is missing; queue.auth=password needs it"},
 		{"eks-spot", "queue.roles.worker.existingSecret=", "queue.roles.worker.existingSecret is missing; queue.auth=nkey needs it"},
-		{"eks-spot", "queue.roles.command.existingSecret=", "queue.roles.command.existingSecret is missing; helm test needs it"},
+		{"eks-spot", "api.adminToken.existingSecret=", "api.adminToken.existingSecret is missing; helm test needs it"},
 		{"minimal", "worker.terminationGracePeriodSeconds=25", "pool default: terminationGracePeriodSeconds is 25; graceSeconds=25 needs at least 30"},
 		{"minimal", "worker.graceSeconds=41", "pool default: terminationGracePeriodSeconds is 45; graceSeconds=41 needs at least 46"},
 		{"minimal", "worker.maxUnavailable=0", "pool default: maxSurge and maxUnavailable are both 0"},

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"crypto/rand"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -26,6 +28,19 @@ func TerminalWidth(w io.Writer) int {
 		return 80
 	}
 	return width
+}
+
+// ReadSecret reads a line, which a terminal does not show.
+func ReadSecret(in io.Reader) (string, error) {
+	if f, ok := in.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
+		line, err := term.ReadPassword(int(f.Fd()))
+		return string(line), err
+	}
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return line, err
 }
 
 // Style colours text on a terminal. The zero value leaves text as it is.

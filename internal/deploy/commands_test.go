@@ -55,7 +55,7 @@ func commandLines(t *testing.T) []commandLine {
 		}
 	}
 	for _, unit := range units(t) {
-		words := strings.Fields(strings.NewReplacer("${DDIFF_STORE}", "s3://results?endpoint=http://127.0.0.1:1", "%i", "cpu").Replace(unit.first("ExecStart")))
+		words := strings.Fields(strings.NewReplacer("${DDIFF_STORE}", "s3://results?endpoint=http://127.0.0.1:1", "${DDIFF_LISTEN}", "127.0.0.1:8620", "%i", "cpu").Replace(unit.first("ExecStart")))
 		if words[0] != "/usr/local/bin/ddiff" {
 			t.Fatalf("%s starts %v", unit.name, words)
 		}

@@ -75,7 +75,7 @@ type commandRow struct {
 // how states how a documented command is tested: the first row whose expression matches its beginning counts. A command without a
 // row fails the test. The command is run unless the row says why not.
 var how = []commandRow{
-	{begin: `export DDIFF_NATS_URL=\S+`, not: "it sets a variable"},
+	{begin: `export DDIFF_SERVER=\S+`, not: "it sets a variable"},
 	{begin: `docker`, not: "needs Docker; internal/deploy reads the files, make compose-demo runs them"},
 	{begin: `kubectl|helm`, not: "needs Kubernetes; make chart-test installs the chart"},
 	{begin: `sbatch`, not: "needs Slurm"},
@@ -95,8 +95,9 @@ var how = []commandRow{
 	{begin: `ddiff (run|score|report) (examples|out)/paper/\w+(.yaml)?`, flags: "--help", not: "TestPaper runs them with data of its own"},
 	{begin: `ddiff coordinator`, code: "9", flags: "--store results --nats nats://127.0.0.1:1 --nats-wait 0s"},
 	{begin: `ddiff worker`, code: "9", flags: "--device cpu --nats nats://127.0.0.1:1 --nats-wait 0s"},
-	{begin: `ddiff (submit|list|status|top|workers|append|logs|pause|resume|cancel|retry|delete|gc|token)`, code: "9",
-		flags: "--nats nats://127.0.0.1:1 --nats-wait 0s"}, // after the command has accepted its flags
+	{begin: `ddiff (submit|list|status|top|workers|append|logs|pause|resume|cancel|retry|delete|token)`, code: "9",
+		flags: "--server http://127.0.0.1:1"}, // after the command has accepted its flags
+	{begin: `ddiff login`, not: "needs a server; TestAdminToken has one"},
 	{begin: `ddiff run photo.png --operator`, flags: "--size 64 --steps 2"},
 	{begin: `ddiff run`, flags: "--size 32 --steps 2 --limit 1"},
 	{begin: `ddiff tune`, flags: "--size 32 --steps 2"},

@@ -66,6 +66,7 @@ var byPath = map[string]string{
 	"storage/dir.go root":                             theRoot,
 	"storage/lock.go AcquireLock":                     theRoot,
 	"storage/lock.go stateFolder":                     theRoot,
+	"internal/cli/server/tokens.go Login":             "a folder in the user's configuration",
 	"internal/cli/localpage/localpage.go Folder":      ownFolder,
 	"internal/cli/localpage/localpage.go Show":        ownFolder,
 	"internal/cli/localpage/localpage.go Store":       ownFolder,

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,9 +108,7 @@ func TestAPIOverS3(t *testing.T) {
 // token returns the secret of a new token of vera.
 func (c *Cluster) token(ctx context.Context, t *testing.T, role string) string {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, program, "token", "create", "--owner", "vera", "--role", role)
-	cmd.Env = append(Environment(), c.Environment(RoleCoordinator, c.Cache("command"))...)
-	out, err := cmd.CombinedOutput()
+	out, err := c.Command(ctx, "token", "create", "--owner", "vera", "--role", role).CombinedOutput()
 	if err != nil {
 		t.Fatalf("create a token: %v %s", err, out)
 	}
@@ -133,7 +130,7 @@ func TestListenFlags(t *testing.T) {
 	for wrong, flags := range map[string][]string{
 		"--listen":                        {"--listen", taken.Addr().String()},
 		"--tls-cert and --tls-key belong": {"--listen", ":0", "--tls-cert", "cert.pem"},
-		"are for --listen":                {"--require-tokens"},
+		"are for --listen":                {"--listen", "off", "--require-tokens"},
 	} {
 		p := c.NewCoordinator(flags...)
 		must(t, p.Start())

@@ -19,7 +19,7 @@ func TestAttackAdmission(t *testing.T) {
 	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	c := startCluster(t, Options{Election: 15 * time.Second})
 	p := coordinator(t, c)
-	nc, err := c.NATS.connect(t.Context(), RoleCommand)
+	nc, err := c.NATS.connect(t.Context(), RoleCoordinator)
 	must(t, err)
 	defer nc.Close()
 	kv, err := queue.OpenBoard(t.Context(), nc, nil)

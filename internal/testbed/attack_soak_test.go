@@ -112,7 +112,7 @@ func newSoak(t *testing.T) *soak {
 	s.work = worker(t, s.Cluster, "--simulate", "5ms", "--simulate-workers", "4")
 	_, err := writeCampaign(s.list, "soak", 2)
 	must(t, err)
-	nc, err := s.NATS.connect(t.Context(), RoleCommand)
+	nc, err := s.NATS.connect(t.Context(), RoleCoordinator)
 	must(t, err)
 	t.Cleanup(nc.Close)
 	s.board, err = queue.OpenBoard(t.Context(), nc, nil)
@@ -178,7 +178,7 @@ func (s *soak) round(n, population int) {
 		}
 		wantCode(s.t, ask(s.t, s.Cluster, "delete", id, "--results", "--yes"), 0)
 	}
-	wantCode(s.t, ask(s.t, s.Cluster, "gc", "--yes"), 0)
+	wantCode(s.t, ask(s.t, s.Cluster, "gc", "--store", s.Store(), "--yes"), 0)
 }
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)`)

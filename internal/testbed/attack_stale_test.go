@@ -23,7 +23,7 @@ func TestAttackStaleVerb(t *testing.T) {
 	coordinator(t, c).Kill() // it has made the board
 	boards := make([]*queue.Board, 3)
 	for i, address := range c.NATS.clients {
-		nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + address, Name: "stale", Role: string(RoleCommand), Wait: 20 * time.Second})
+		nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + address, Name: "stale", Role: string(RoleCoordinator), Wait: 20 * time.Second})
 		must(t, err)
 		t.Cleanup(nc.Close)
 		boards[i], err = queue.OpenBoard(t.Context(), nc, nil)

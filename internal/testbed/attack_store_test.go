@@ -22,7 +22,7 @@ func TestAttackSharedOutput(t *testing.T) {
 	stop := make(chan struct{})
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	for _, args := range [][]string{{"gc", "--yes"}, {"delete", a, "--results", "--yes"}} {
+	for _, args := range [][]string{{"gc", "--store", c.Store(), "--yes"}, {"delete", a, "--results", "--yes"}} {
 		beside.Go(func() {
 			deleted := false
 			for {

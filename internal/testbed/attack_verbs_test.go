@@ -130,13 +130,11 @@ const (
 	verbStale = 15 * time.Second
 )
 
-// verbClient sends verbs through one coordinator, and deletes through one NATS server.
+// verbClient sends verbs through one coordinator.
 type verbClient struct {
-	c     *Cluster
 	http  *api.Client
 	files []string // of the campaigns
 	ids   []string
-	nats  string
 }
 
 // ask sends a verb. The answer is unknown if no coordinator has answered.
@@ -159,7 +157,7 @@ func (v *verbClient) ask(ctx context.Context, in asked) (out told) {
 			out.created, out.wanted = made.Created, made.Wanted
 		}
 	case "delete":
-		return v.delete(ctx, id)
+		_, err = v.http.Delete(ctx, id, false, false)
 	case "retry":
 		_, err = v.http.Retry(ctx, id, "", api.Retry{Outcomes: []item.Outcome{item.OutcomeDead}})
 	default:
@@ -177,22 +175,6 @@ func (v *verbClient) ask(ctx context.Context, in asked) (out told) {
 		out = told{}
 	}
 	return out
-}
-
-// delete deletes a campaign that has ended.
-func (v *verbClient) delete(ctx context.Context, id string) told {
-	cmd := v.c.Command(ctx, "delete", id, "--yes")
-	cmd.Env = append(cmd.Env, "DDIFF_NATS_URL="+v.nats)
-	out, err := cmd.CombinedOutput()
-	switch text := string(out); {
-	case err == nil:
-		return told{known: true}
-	case strings.Contains(text, "unknown campaign"):
-		return told{known: true, missing: true}
-	case cmd.ProcessState.ExitCode() == 2:
-		return told{known: true, refused: true}
-	}
-	return told{}
 }
 
 // TestAttackVerbs sends verbs by five clients through three coordinators, of which the leader is killed and each is separated from the
@@ -220,7 +202,7 @@ func TestAttackVerbs(t *testing.T) {
 	}
 	secret := c.token(t.Context(), t, "admin")
 	for i := range verbClients {
-		v := &verbClient{c: c, nats: "nats://" + c.NATS.clients[i%3]}
+		v := &verbClient{}
 		var err error
 		v.http, err = api.NewClient(api.ClientConfig{URL: addresses[i%3], Token: secret})
 		must(t, err)
@@ -238,7 +220,7 @@ func TestAttackVerbs(t *testing.T) {
 		for _, v := range clients {
 			v.files, v.ids = append(v.files, filepath.Join(dir, name+".yaml")), append(v.ids, made.ID)
 		}
-		for clients[0].delete(t.Context(), made.ID) != (told{known: true}) { // each history begins without the campaign
+		for clients[0].ask(t.Context(), asked{n, "delete"}) != (told{known: true}) { // each history begins without the campaign
 			sleep(t.Context(), 200*time.Millisecond)
 		}
 	}

@@ -51,7 +51,7 @@ func TestAttackBucketVersions(t *testing.T) {
 	must(t, err)
 	must(t, client.PutObjectRetention(t.Context(), Bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &until}))
 	wantCode(t, ask(t, c, "delete", id, "--results", "--yes"), 0)
-	wantCode(t, ask(t, c, "gc", "--yes"), 0)
+	wantCode(t, ask(t, c, "gc", "--store", c.Store(), "--yes"), 0)
 	if n := count(minio.ListObjectsOptions{}); n != 0 {
 		t.Errorf("%d results can be read after their deletion", n)
 	}

@@ -120,7 +120,7 @@ func (s *session) submit(ctx context.Context, p plan) (string, error) {
 	if err := p.write(file, base+"/"+p.name+"/?"+query); err != nil {
 		return "", err
 	}
-	out, err := s.c.Output(ctx, "submit", file, "--canary", strconv.Itoa(p.canary), "--nats-wait", "1m")
+	out, err := s.c.Output(ctx, "submit", file, "--canary", strconv.Itoa(p.canary))
 	return strings.TrimSpace(out), err
 }
 
@@ -178,7 +178,7 @@ func (s *session) note(x fault, target string) {
 func (s *session) finish(ctx context.Context) error {
 	s.resumeRejected(ctx)
 	for _, id := range []string{s.soundID, s.damagedID, s.shardingID} {
-		out, err := s.c.Output(ctx, "status", "--watch", id, "--nats-wait", "1m")
+		out, err := s.c.Output(ctx, "status", "--watch", id)
 		if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
 			return fmt.Errorf("watch campaign %s: %w", id, err)
 		}

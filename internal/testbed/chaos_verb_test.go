@@ -60,7 +60,7 @@ func (f *fleet) do(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, verbWithin)
 	defer cancel()
 	for {
-		_, err := f.c.Output(ctx, append(args, "--nats-wait", "1m")...)
+		_, err := f.c.Output(ctx, args...)
 		if err == nil || strings.Contains(err.Error(), "has finished") {
 			return nil
 		}

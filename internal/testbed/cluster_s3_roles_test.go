@@ -33,13 +33,13 @@ type statement struct {
 const ownUsers = 4
 
 // Roles creates users for coordinators and workers with the permissions of docs/security in both buckets, and returns the
-// keys by role or process name. Commands get the keys of the admin.
+// keys by role or process name. People get the keys of the admin.
 func (s *S3) Roles(ctx context.Context) (map[Role]Keys, error) {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	keys := map[Role]Keys{RoleCommand: s.Admin}
+	keys := map[Role]Keys{RoleUser: s.Admin}
 	buckets := map[string]*policy{}
 	for _, role := range []Role{RoleCoordinator, RoleWorker} {
 		users := []string{string(role)}

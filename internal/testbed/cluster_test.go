@@ -47,7 +47,10 @@ type Cluster struct {
 	keys    map[Role]Keys
 	runtime string // environment variable
 	proxy   string // of S3, see Through
+	front   string // address of the HTTP API, see forward
+	admin   string // access token
 	mu      sync.Mutex
+	served  []string // addresses of the coordinators
 }
 
 // Start starts the servers of a cluster. The caller must call Stop, also after an error.
@@ -74,6 +77,9 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		if c.o.Program, err = BuildProgram(ctx, c.o.Dir); err != nil {
 			return c, err
 		}
+	}
+	if err := c.startFront(ctx); err != nil {
+		return c, err
 	}
 	if c.NATS, err = StartNATS(ctx, c.path("nats"), c.o.NATS); err != nil {
 		return c, err
@@ -146,13 +152,17 @@ type Role string
 const (
 	RoleCoordinator Role = "coordinator"
 	RoleWorker      Role = "worker"
-	RoleCommand     Role = "command" // submits and watches campaigns
+	RoleUser        Role = "user" // a person, with the administrator's token and the keys of the store, and no access to NATS
 )
 
 // Environment returns the environment of a program in a role with its own cache directory.
 func (c *Cluster) Environment(role Role, cache string) []string {
 	env := []string{c.runtime, "XDG_CACHE_HOME=" + cache}
-	env = append(env, c.NATS.Environment(role)...)
+	if role == RoleUser {
+		env = append(env, "DDIFF_SERVER=http://"+c.front, "DDIFF_TOKEN="+c.admin)
+	} else {
+		env = append(env, c.NATS.Environment(role)...)
+	}
 	if c.S3 != nil {
 		env = append(env, c.keys[role].Environment()...)
 		if c.S3.Authority != nil {
@@ -190,8 +200,14 @@ func (c *Cluster) NewCoordinator(args ...string) *Process {
 	if c.o.NATS.Servers >= 3 {
 		replicas = 3
 	}
+	at := argument(args, "--listen")
+	if at == "" {
+		at, _ = FreeAddress(context.Background()) // the coordinator says if it is none
+		args = append(args, "--listen", at)
+	}
+	c.served = append(c.served, at)
 	all := append([]string{
-		"coordinator", "--name", name, "--store", c.Store(), "--replicas", strconv.Itoa(replicas),
+		"coordinator", "--admin-token", c.path("admin"), "--name", name, "--store", c.Store(), "--replicas", strconv.Itoa(replicas),
 		"--ack-wait", c.o.Lease.String(), "--election", c.o.Election.String(), "--stall", c.o.Stall.String(),
 	}, args...)
 	p := NewProcess(c.path("logs"), name, c.processEnvironment(RoleCoordinator, name), c.o.Program, all...)
@@ -223,18 +239,28 @@ func (c *Cluster) NewWorker(args ...string) *Process {
 // Cache returns the cache directory of a process.
 func (c *Cluster) Cache(name string) string { return filepath.Join(c.o.Dir, "cache", name) }
 
-// Command prepares the program with arguments in the role command.
+// Command prepares the program with arguments for a person.
 func (c *Cluster) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.o.Program, args...)
-	cmd.Env = append(Environment(), c.Environment(RoleCommand, c.Cache("command"))...)
+	cmd.Env = append(Environment(), c.Environment(RoleUser, c.Cache("user"))...)
 	return cmd
 }
 
-// Output runs a command to its end and returns its standard output. The error of a failed
+// codeUnavailable is the exit code of a command that no coordinator answers, and patience the time for which Output repeats it.
+const (
+	codeUnavailable = 9
+	patience        = time.Minute
+)
+
+// Output runs a command to its end and returns its standard output, again while no coordinator answers. The error of a failed
 // command contains its standard error.
 func (c *Cluster) Output(ctx context.Context, args ...string) (string, error) {
-	out, err := c.Command(ctx, args...).Output()
 	var exit *exec.ExitError
+	out, err := c.Command(ctx, args...).Output()
+	for end := time.Now().Add(patience); errors.As(err, &exit) && exit.ExitCode() == codeUnavailable && ctx.Err() == nil && time.Now().Before(end); {
+		sleep(ctx, 500*time.Millisecond)
+		out, err = c.Command(ctx, args...).Output()
+	}
 	if errors.As(err, &exit) {
 		err = fmt.Errorf("ddiff %s: %w: %s", args[0], err, tail(string(exit.Stderr)))
 	}

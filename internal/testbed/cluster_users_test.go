@@ -49,7 +49,7 @@ func newUsers(ctx context.Context, dir string) (*Users, error) {
 		}
 	}
 	u := &Users{passwords: map[Role]string{}}
-	for _, role := range []Role{RoleCoordinator, RoleWorker, RoleCommand, RoleAdmin} {
+	for _, role := range []Role{RoleCoordinator, RoleWorker, RoleAdmin} {
 		// The server would parse a text of digits as a number.
 		u.passwords[role] = "p-" + rand.Text()
 	}

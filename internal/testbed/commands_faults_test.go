@@ -20,7 +20,6 @@ func TestClusterAccess(t *testing.T) {
 		role Role
 		args []string
 	}{
-		"command":     {RoleCommand, []string{"list"}},
 		"worker":      {RoleWorker, []string{"worker", "--simulate", "1s"}},
 		"coordinator": {RoleCoordinator, append([]string{"coordinator"}, store...)},
 	} {
@@ -40,10 +39,10 @@ func TestClusterAccess(t *testing.T) {
 		wantCode(t, e, 9)
 		wantMessage(t, e, "certificate", "authority", "CA file")
 	}
-	// The user of a command has no permissions of a coordinator.
+	// The user of a worker has no permissions of a coordinator.
 	cmd := command(t, append([]string{"coordinator"}, store...)...)
 	cmd.Env = append(cmd.Env, c.Environment(RoleCoordinator, t.TempDir())...)
-	e := end(t, with(cmd, "DDIFF_NATS_URL="+c.NATS.URL(RoleCommand)))
+	e := end(t, with(cmd, "DDIFF_NATS_URL="+c.NATS.URL(RoleWorker)))
 	wantCode(t, e, 9)
 	wantMessage(t, e, "ermission")
 }
@@ -51,7 +50,9 @@ func TestClusterAccess(t *testing.T) {
 func TestClusterExpiredCertificate(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, Options{Directory: true, NATS: NATSOptions{Secure: true, Until: time.Now().Add(-time.Hour)}})
-	e := ask(t, c, "list")
+	cmd := command(t, "worker", "--simulate", "1s")
+	cmd.Env = append(cmd.Env, c.Environment(RoleWorker, t.TempDir())...)
+	e := end(t, cmd)
 	wantCode(t, e, 9)
 	wantMessage(t, e, "certificate", "expired on")
 }
@@ -74,10 +75,11 @@ func TestClusterNATSDown(t *testing.T) {
 	server := c.NATS.Servers[0]
 	server.Kill()
 	for _, args := range [][]string{
-		{"list"}, {"worker", "--simulate", "1s"}, {"coordinator", "--store", c.Store()},
+		{"worker", "--simulate", "1s"}, {"coordinator", "--store", c.Store()},
 	} {
-		begin := time.Now()
-		e := ask(t, c, append(args, "--nats-wait", "1s")...)
+		begin, cmd := time.Now(), command(t, append(args, "--nats-wait", "1s")...)
+		cmd.Env = append(cmd.Env, c.Environment(Role(args[0]), t.TempDir())...)
+		e := end(t, cmd)
 		wantCode(t, e, 9)
 		wantMessage(t, e, "connect to queue", c.NATS.URL(""), "cannot reach the queue server")
 		if took := time.Since(begin); took < 500*time.Millisecond {

@@ -38,7 +38,7 @@ func TestClusterGCBesideCampaigns(t *testing.T) {
 			default:
 			}
 			makeOld(c.Store())
-			e := ask(t, c, "gc", "--yes")
+			e := ask(t, c, "gc", "--store", c.Store(), "--yes")
 			if collections++; e.code != 0 {
 				t.Errorf("gc: %v", e)
 				return
@@ -67,7 +67,7 @@ func TestClusterGCBesideCampaigns(t *testing.T) {
 	}
 	if _, err := os.Stat(unused); err == nil {
 		makeOld(c.Store())
-		wantCode(t, ask(t, c, "gc", "--yes"), 0)
+		wantCode(t, ask(t, c, "gc", "--store", c.Store(), "--yes"), 0)
 		if _, err := os.Stat(unused); err == nil {
 			t.Error("the unused prior is still in the store")
 		}

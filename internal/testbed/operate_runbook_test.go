@@ -90,7 +90,7 @@ func TestOperateRunbook(t *testing.T) {
 	for _, line := range commands {
 		line, _, _ = strings.Cut(line, "#")
 		line = strings.TrimSpace(line)
-		words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(strings.NewReplacer(" ID", " "+id, "ITEM", failed.ID, "URL", c.NATS.URL(RoleCommand)).Replace(line), -1)
+		words := regexp.MustCompile(`'[^']*'|\S+`).FindAllString(strings.NewReplacer(" ID", " "+id, "ITEM", failed.ID, "ADDRESS", c.Store()).Replace(line), -1)
 		for i := range words {
 			words[i] = strings.Trim(words[i], "'")
 		}

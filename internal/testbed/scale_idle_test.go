@@ -37,7 +37,7 @@ func idleRatio(ctx context.Context, o scaleOptions, dir string) (ratio float64) 
 
 // openIdle opens campaigns of one item each, which a worker leases before it is killed.
 func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) {
-	nc := try(c.NATS.connect(ctx, RoleCommand))
+	nc := try(c.NATS.connect(ctx, RoleCoordinator))
 	defer nc.Close()
 	kv := try(queue.OpenBoard(ctx, nc, nil))
 	holders := try(c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", fmt.Sprint(o.idle)))

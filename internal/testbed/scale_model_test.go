@@ -76,7 +76,7 @@ func runModel(ctx context.Context, o modelOptions) (err error) {
 	for range o.processes {
 		try(c.AddWorker(ctx, "--simulate", o.item.String(), "--simulate-workers", fmt.Sprint(o.workers/o.processes)))
 	}
-	nc := try(c.NATS.connect(ctx, RoleCommand))
+	nc := try(c.NATS.connect(ctx, RoleCoordinator))
 	defer nc.Close()
 	kv := try(queue.OpenBoard(ctx, nc, nil))
 	begin := time.Now()

@@ -30,6 +30,8 @@ def cluster(tmp_path):
     nats_port, api = free_ports(2)
     nats = ["--nats", f"nats://127.0.0.1:{nats_port}", "--nats-wait", "1m"]
     processes, lines, serves = [], [], threading.Event()
+    admin = tmp_path / "admin"
+    admin.write_text("the token of an administrator")
 
     def start(*args, stderr=subprocess.DEVNULL):
         p = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=stderr, env=environment(), text=True)
@@ -46,12 +48,13 @@ def cluster(tmp_path):
 
     try:
         start(os.environ["NATS_SERVER"], "-js", "-sd", tmp_path / "js", "-a", "127.0.0.1", "-p", nats_port)
-        coordinator = start(PROGRAM, "coordinator", *nats, "--store", tmp_path / "store", "--listen", f"127.0.0.1:{api}", "--require-tokens", stderr=subprocess.PIPE)
+        coordinator = start(PROGRAM, "coordinator", *nats, "--store", tmp_path / "store", "--listen", f"127.0.0.1:{api}", "--admin-token", admin, stderr=subprocess.PIPE)
         threading.Thread(target=listen, args=[coordinator.stderr], daemon=True).start()
         assert serves.wait(LIMIT) and coordinator.poll() is None, "the coordinator does not serve: " + "".join(lines)
-        create = [PROGRAM, "token", "create", "--owner", "test", "--role", "submitter", *nats]
-        token = subprocess.run(create, capture_output=True, env=environment(), text=True, check=True, timeout=LIMIT).stdout.strip()
-        yield ddiff.Cluster(f"http://127.0.0.1:{api}", token), lambda: start(PROGRAM, "worker", *nats, "--device", "cpu", "--threads", "2")
+        server = f"http://127.0.0.1:{api}"
+        create = [PROGRAM, "token", "create", "--owner", "test", "--role", "submitter", "--server", server]
+        token = subprocess.run(create, capture_output=True, env=environment() | {"DDIFF_TOKEN": admin.read_text()}, text=True, check=True, timeout=LIMIT).stdout.strip()
+        yield ddiff.Cluster(server, token), lambda: start(PROGRAM, "worker", *nats, "--device", "cpu", "--threads", "2")
     finally:
         for p in processes[::-1]:
             p.terminate()

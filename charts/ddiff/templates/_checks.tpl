@@ -22,12 +22,12 @@
 {{- fail (printf "queue.roles.%s.existingSecret is missing; queue.auth=%s needs it" $role $v.queue.auth) }}
 {{- end }}
 {{- end }}
-{{- if and $v.test.enabled (not $v.queue.roles.command.existingSecret) }}
-{{- fail (printf "queue.roles.command.existingSecret is missing; helm test needs it with queue.auth=%s, or set test.enabled=false" $v.queue.auth) }}
 {{- end }}
+{{- if and $v.test.enabled (not $v.api.adminToken.existingSecret) }}
+{{- fail "api.adminToken.existingSecret is missing; helm test needs it, or set test.enabled=false" }}
 {{- end }}
 {{- if $v.nats.enabled }}
-{{- range $role := list "coordinator" "worker" "command" }}
+{{- range $role := list "coordinator" "worker" }}
 {{- $env := get $v.nats.container.env (printf "DDIFF_%s_PASSWORD" (upper $role)) }}
 {{- $known := "" }}
 {{- if kindIs "map" $env }}
@@ -48,8 +48,8 @@
 {{- fail (printf "queue.replicas is %d, more than the %d NATS servers of the chart" (int $v.queue.replicas) (int $v.nats.config.cluster.replicas)) }}
 {{- end }}
 {{- end }}
-{{- if eq (int $v.probes.port) (int $v.metrics.port) }}
-{{- fail (printf "probes.port and metrics.port are both %d" (int $v.probes.port)) }}
+{{- if or (eq (int $v.probes.port) (int $v.metrics.port)) (has (int $v.api.port) (list (int $v.probes.port) (int $v.metrics.port))) }}
+{{- fail (printf "probes.port %d, metrics.port %d and api.port %d are not different" (int $v.probes.port) (int $v.metrics.port) (int $v.api.port)) }}
 {{- end }}
 {{- if $v.worker.name }}
 {{- fail (printf "worker.name is %s; `worker` has what all pools share, name the pools in `workers`" $v.worker.name) }}

@@ -1,4 +1,4 @@
-{{/* Names, labels and images. A component is coordinator, worker or command. */}}
+{{/* Names, labels and images. A component is coordinator, worker or test. */}}
 
 {{- define "ddiff.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
@@ -32,6 +32,11 @@
 {{/* ddiff.cluster: the name of the cluster in Prometheus. */}}
 {{- define "ddiff.cluster" -}}
 {{ .Values.metrics.cluster | default (printf "%s/%s" .Release.Namespace (include "ddiff.fullname" .)) }}
+{{- end }}
+
+{{/* ddiff.server: the address of the HTTP API. */}}
+{{- define "ddiff.server" -}}
+{{ ternary "https" "http" (ne .Values.api.certificateSecret "") }}://{{ .Values.coordinator.service | default (printf "%s-coordinator" (include "ddiff.fullname" .)) }}:{{ .Values.api.port }}
 {{- end }}
 
 {{/* ddiff.selector: the labels of a component's pods, or of a pool's, which never change. Arguments: root, component, pool. */}}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 )
 
@@ -26,8 +28,8 @@ func newListCommand() *cobra.Command {
 		Long: "List the campaigns of a cluster. Campaigns that ended some time ago are in the archive; --all lists them too.\n" +
 			"Every other command finds an archived campaign by its id.",
 		Args: cobra.NoArgs,
-	}, roleUser, func(cmd *cobra.Command, b backend, _ []string) error {
-		all, err := b.Campaigns(cmd.Context(), archived)
+	}, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		all, err := c.Campaigns(cmd.Context(), archived)
 		if err != nil {
 			return err
 		}
@@ -71,15 +73,15 @@ func newStatusCommand() *cobra.Command {
 		Long: "Show the status of a campaign, by default of the one that was submitted last. --watch shows its progress until it ends,\n" +
 			"and then prints its counts in one line. The remaining time has a 95 % interval.",
 		Args: cobra.MaximumNArgs(1),
-	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
-		id, err := oneOrNewest(cmd.Context(), b, args)
+	}, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		id, err := oneOrNewest(cmd.Context(), c, args)
 		if err != nil {
 			return err
 		}
 		if follow {
-			return watch(cmd.Context(), b, id, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return watch(cmd.Context(), c, id, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}
-		s, err := b.Campaign(cmd.Context(), id)
+		s, err := c.Campaign(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -91,11 +93,11 @@ func newStatusCommand() *cobra.Command {
 }
 
 // oneOrNewest returns the campaign that the arguments name, or the one that was submitted last.
-func oneOrNewest(ctx context.Context, b backend, args []string) (string, error) {
+func oneOrNewest(ctx context.Context, c *api.Client, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	all, err := b.Campaigns(ctx, false)
+	all, err := c.Campaigns(ctx, false)
 	if err != nil {
 		return "", err
 	}
@@ -166,17 +168,28 @@ func left(s manifest.Status) string {
 	return fmt.Sprintf("%s (%s to %s)", span(s.Left), span(s.LeftLow), span(s.LeftHigh))
 }
 
+// watchPatience is how long watch goes on without an answer.
+const watchPatience = 2 * time.Minute
+
 // watch shows the progress of a campaign until it ends.
-func watch(ctx context.Context, b backend, id string, asJSON bool, stdout, stderr io.Writer) error {
+func watch(ctx context.Context, c *api.Client, id string, asJSON bool, stdout, stderr io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	bar, show := cli.TerminalWidth(stderr) > 0 && !asJSON, cli.StatusLine(stderr)
 	var last manifest.Status
-	var printed time.Time
+	var printed, answered time.Time
 	for {
-		s, err := b.Campaign(ctx, id)
-		if err != nil {
+		s, err := c.Campaign(ctx, id)
+		switch {
+		case err == nil:
+			answered = time.Now()
+		case !errors.Is(err, api.ErrUnavailable) || time.Since(answered) > watchPatience:
 			return err
+		default: // another coordinator may answer soon
+			if err := retry.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			continue
 		}
 		if !asJSON {
 			s = cli.Clean(s)

@@ -3,7 +3,7 @@ package cluster
 import (
 	"bytes"
 	"cmp"
-	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -94,40 +94,46 @@ func TestStatusOfChangedDataset(t *testing.T) {
 		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
 	}
 	out.Reset()
-	if err := watch(t.Context(), &changing{status: st}, "night", false, io.Discard, &out); err != nil || strings.Count(out.String(), "warning: the dataset changed\n") != 1 {
+	if err := watch(t.Context(), changing(t, st), "night", false, io.Discard, &out); err != nil || strings.Count(out.String(), "warning: the dataset changed\n") != 1 {
 		t.Errorf("watch prints %q, %v", out.String(), err)
 	}
 }
 
-// changing is a cluster with a campaign that has ended when it is read again.
-type changing struct {
-	backend
-	status manifest.Status
-	reads  int
-}
-
-// Campaign implements backend.
-func (c *changing) Campaign(context.Context, string) (manifest.CampaignStatus, error) {
-	if c.reads++; c.reads > 1 {
-		c.status.Phase = manifest.PhaseFinished
+// serving returns a client of a server with the answer of each path below /api/v1/ at a time.
+func serving(t *testing.T, answer func(path string) any) *api.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewEncoder(w).Encode(answer(strings.TrimPrefix(r.URL.Path, "/api/v1/"))); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := api.NewClient(api.ClientConfig{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: c.status.Phase}, Status: c.status}, nil
+	return c
 }
 
-// listed is a board with campaigns.
-type listed struct {
-	backend
-	all []manifest.CampaignStatus
+// changing is a cluster with a campaign that has ended when it is read again.
+func changing(t *testing.T, status manifest.Status) *api.Client {
+	reads := 0
+	return serving(t, func(string) any {
+		if reads++; reads > 1 {
+			status.Phase = manifest.PhaseFinished
+		}
+		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: status.Phase}, Status: status}
+	})
 }
 
-// Campaigns implements backend.
-func (l listed) Campaigns(context.Context, bool) (api.Campaigns, error) {
-	return api.Campaigns{Campaigns: l.all}, nil
-}
-
-// Workers implements backend.
-func (l listed) Workers(context.Context) (api.Workers, error) {
-	return api.Workers{Workers: []manifest.Beat{{Name: "w1\x1b[2J", Provider: "cpu"}}}, nil
+// listed is a cluster with campaigns and a worker.
+func listed(t *testing.T, all ...manifest.CampaignStatus) *api.Client {
+	return serving(t, func(path string) any {
+		if path == "workers" {
+			return api.Workers{Workers: []manifest.Beat{{Name: "w1\x1b[2J", Provider: "cpu"}}}
+		}
+		return api.Campaigns{Campaigns: all}
+	})
 }
 
 // TestTop: a picture has what has not ended, with sums, and nothing that a worker writes moves the cursor.
@@ -136,7 +142,7 @@ func TestTop(t *testing.T) {
 	of := func(id string, phase manifest.Phase, rate float64, pending int) manifest.CampaignStatus {
 		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: id, Phase: phase}, Status: manifest.Status{Phase: phase, Rate: rate, Counts: manifest.Counts{Pending: pending}}}
 	}
-	l := listed{all: []manifest.CampaignStatus{of("a", manifest.PhaseRunning, 1.5, 7), of("b", manifest.PhaseFinished, 9, 0), of("c", manifest.PhasePaused, 0, 3)}}
+	l := listed(t, of("a", manifest.PhaseRunning, 1.5, 7), of("b", manifest.PhaseFinished, 9, 0), of("c", manifest.PhasePaused, 0, 3))
 	var out bytes.Buffer
 	if err := writeTop(t.Context(), l, &out, ""); err != nil {
 		t.Fatal(err)
@@ -153,14 +159,14 @@ func TestNewest(t *testing.T) {
 	at := func(id string, hour int) manifest.CampaignStatus {
 		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: id, Submitted: time.Date(2026, 11, 28, hour, 0, 0, 0, time.UTC)}}
 	}
-	l := listed{all: []manifest.CampaignStatus{at("b", 2), at("c", 3), at("a", 1)}}
+	l := listed(t, at("b", 2), at("c", 3), at("a", 1))
 	if id, err := oneOrNewest(t.Context(), l, nil); id != "c" || err != nil {
 		t.Errorf("the newest is %q, %v", id, err)
 	}
 	if id, err := oneOrNewest(t.Context(), l, []string{"a"}); id != "a" || err != nil {
 		t.Errorf("the named one is %q, %v", id, err)
 	}
-	if _, err := oneOrNewest(t.Context(), listed{}, nil); !errors.Is(err, api.ErrNotFound) || !strings.Contains(err.Error(), "list --all") {
+	if _, err := oneOrNewest(t.Context(), listed(t), nil); !errors.Is(err, api.ErrNotFound) || !strings.Contains(err.Error(), "list --all") {
 		t.Errorf("without a campaign: %v", err)
 	}
 }
@@ -307,7 +313,7 @@ func TestOIDCFlags(t *testing.T) {
 		"are for --listen":     {issuer: "https://id.example.org", client: "ddiff", roles: []string{"a=viewer"}},
 	} {
 		flags.owner, flags.groups = cmp.Or(flags.owner, defaultOwner), cmp.Or(flags.groups, defaultGroups)
-		a := apiFlags{oidc: flags}
+		a := apiFlags{address: listenOff, oidc: flags}
 		if err := a.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", flags, err, want)
 		}

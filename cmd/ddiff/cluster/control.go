@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/serve/cluster"
+	"ddiff/api"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 )
@@ -14,7 +14,7 @@ import (
 // newControlCommands are the verbs that change the wanted state of a campaign.
 func newControlCommands() []*cobra.Command {
 	var budget string
-	var now bool
+	var interrupt bool
 	control := func(use, short, long string, wanted manifest.Wanted) *cobra.Command {
 		cmd := &cobra.Command{Use: use + " CAMPAIGN", Short: short, Long: long, Args: cobra.ExactArgs(1)}
 		cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -23,28 +23,28 @@ func newControlCommands() []*cobra.Command {
 			}
 			return usageOf("--budget", new(manifest.Budget).Set(budget))
 		}
-		return verb(cmd, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
+		return verb(cmd, func(cmd *cobra.Command, c *api.Client, args []string) error {
 			if budget != "" {
-				if err := changeBudget(cmd.Context(), b, args[0], budget); err != nil {
+				if err := changeBudget(cmd.Context(), c, args[0], budget); err != nil {
 					return err
 				}
 			}
-			if now {
+			if interrupt {
 				wanted = manifest.WantCancelNow
 			}
-			c, err := b.Want(cmd.Context(), args[0], wanted)
+			now, err := c.Want(cmd.Context(), args[0], wanted)
 			if err != nil {
 				return err
 			}
-			c = cli.Clean(c)
-			if !c.Stored {
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: no coordinator has stored the request within %v; repeat it if NATS loses its data meanwhile\n", cluster.StoreLimit)
+			now = cli.Clean(now)
+			if !now.Stored {
+				fmt.Fprintln(cmd.ErrOrStderr(), "note: no coordinator has stored the request yet; repeat it if NATS loses its data meanwhile")
 			}
 			why := ""
-			if c.Reason != "" {
-				why = ": " + c.Reason
+			if now.Reason != "" {
+				why = ": " + now.Reason
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s requested, now %s%s\n", c.ID, use, c.Phase, why)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s requested, now %s%s\n", now.ID, use, now.Phase, why)
 			return nil
 		})
 	}
@@ -55,7 +55,7 @@ func newControlCommands() []*cobra.Command {
 	cancel := control("cancel", "Cancel a campaign",
 		"Remove the waiting items of a campaign from the queue. Items in flight finish and results stay;\n"+
 			"ddiff resume runs the remaining items.", manifest.WantCancel)
-	cancel.Flags().BoolVar(&now, "now", false, "also stop items in flight at their next solver steps")
+	cancel.Flags().BoolVar(&interrupt, "now", false, "also stop items in flight at their next solver steps")
 	return []*cobra.Command{pause, resume, cancel}
 }
 
@@ -67,8 +67,8 @@ func usageOf(flag string, err error) error {
 	return cli.Usage(fmt.Errorf("%s: %w", flag, err))
 }
 
-func changeBudget(ctx context.Context, b backend, id, flag string) error {
-	s, err := b.Campaign(ctx, id)
+func changeBudget(ctx context.Context, c *api.Client, id, flag string) error {
+	s, err := c.Campaign(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,6 @@ func changeBudget(ctx context.Context, b backend, id, flag string) error {
 	if err := usageOf("--budget", limits.Set(flag)); err != nil {
 		return err
 	}
-	_, err = b.SetBudget(ctx, id, limits)
+	_, err = c.SetBudget(ctx, id, limits)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,10 +67,11 @@ func newCoordinatorCommand(c manifest.Catalogue) *cobra.Command {
 		Short: "Run the campaigns of a cluster",
 		Long: "Divide submitted campaigns into work items, publish them, record their outcomes and write the\n" +
 			"reports, until a signal stops the process. Several coordinators may run at the same time: one leads, and another\n" +
-			"takes over when the leader dies.",
+			"takes over when the leader dies. Each serves the page and the HTTP API at --listen, by which people command it.",
 		Example: "  ddiff coordinator --nats nats://127.0.0.1:4222 --store s3://results",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.api.byDefault = !cmd.Flags().Changed("listen")
 			return runCoordinator(cmd.Context(), o, cmd.ErrOrStderr())
 		},
 	}
@@ -268,11 +270,21 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 }
 
-// serveAPI serves the HTTP API until stop is called, if a flag asks for it.
+// serveAPI serves the HTTP API until stop is called, unless --listen is off. Without --listen it only warns if it cannot: another coordinator may run
+// on this machine.
 func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, p *probes, stderr io.Writer) (stop func(), err error) {
-	if o.api.address == "" {
+	if o.api.address == listenOff {
 		return func() {}, nil
 	}
+	stop, err = o.startAPI(ctx, cfg, p, stderr)
+	if err == nil || !o.api.byDefault || o.api.requireTokens && !errors.Is(err, syscall.EADDRINUSE) {
+		return stop, err
+	}
+	cfg.Logger.Warn("this coordinator serves no page and no HTTP API; give --listen HOST:PORT, or --listen "+listenOff, "address", o.api.address, "reason", err)
+	return func() {}, nil
+}
+
+func (o coordinatorOptions) startAPI(ctx context.Context, cfg cluster.Config, p *probes, stderr io.Writer) (stop func(), err error) {
 	all, _, err := catalogue.Tasks(o.catalogue)
 	if err != nil {
 		return nil, err
@@ -295,15 +307,13 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, p 
 		Backend: c, Controller: c, Kind: "cluster", PublicURL: o.api.publicURL, Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger,
 		Health: map[string]func() error{"/startupz": p.started.test, "/readyz": p.ready.test, "/livez": p.live.test},
 	}
-	if o.api.requireTokens {
-		server.Tokens = c
-	} else {
+	if !o.api.requireTokens {
 		server.Secret = rand.Text()
 		if _, err := localpage.Folder(); err != nil {
 			return nil, cli.Usage(fmt.Errorf("--listen: there is no folder for its token: %w; give --require-tokens", err))
 		}
 	}
-	if err := o.api.oidc.accept(&server); err != nil {
+	if err := o.api.admit(ctx, c, &server); err != nil {
 		return nil, err
 	}
 	s, err := serve.New(server)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
 	"ddiff/internal/cli"
@@ -20,19 +22,25 @@ import (
 	"ddiff/storage"
 )
 
+// collectOptions are the flags of gc.
+type collectOptions struct {
+	cleanOptions
+	store string
+}
+
 // NewGCCommand returns the command ddiff gc, which the help lists with those of this machine.
 func NewGCCommand() *cobra.Command {
-	var o cleanOptions
+	var o collectOptions
 	var keep string
 	cmd := &cobra.Command{
 		Use:   "gc [OUTPUT...]",
 		Short: "Delete garbage, and campaigns beyond a retention time",
 		Long: "Print the files that nothing needs any more, and delete them with --yes: scratch files of dead runs on this\n" +
-			"machine; in each OUTPUT of ddiff run, checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a cluster, interrupted deletions,\n" +
-			"checkpoints of restored items, leftovers of preflights, and windows, logs, priors and operators without a campaign.\n" +
-			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
+			"machine; in each OUTPUT of ddiff run, checkpoints of restored items; and in the store of a cluster, interrupted deletions,\n" +
+			"checkpoints of restored items, leftovers of preflights, and windows, logs, priors and operators without a campaign, which needs the\n" +
+			"permission to delete. --keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
-			"  ddiff gc --nats nats://127.0.0.1:4222 --keep 90d --yes",
+			"  ddiff gc --store s3://results --keep 90d --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -44,8 +52,8 @@ func NewGCCommand() *cobra.Command {
 				return cli.Usage(fmt.Errorf("--keep: %w", err))
 			}
 			switch {
-			case cfg.Keep > 0 && !o.hasCluster():
-				return cli.Usage(errors.New("--keep needs a cluster; give --nats or --store"))
+			case cfg.Keep > 0 && o.store == "":
+				return cli.Usage(errors.New("--keep needs the store of a cluster; give --store"))
 			case cfg.Results && cfg.Keep == 0:
 				return cli.Usage(errors.New("--results needs --keep; to delete one campaign: ddiff delete"))
 			}
@@ -55,7 +63,8 @@ func NewGCCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&keep, "keep", "", "delete archived campaigns that ended longer ago than this `time`, such as 90d or 36h (default: keep all)")
 	f.BoolVar(&o.results, "results", false, "with --keep, also delete results that no other campaign refers to")
-	o.add(cmd)
+	f.StringVar(&o.store, "store", "", "`address` of a cluster's store: also delete its garbage")
+	o.add(f)
 	return cmd
 }
 
@@ -76,25 +85,18 @@ func parseAge(text string) (time.Duration, error) {
 	return age, nil
 }
 
-func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Config) error {
-	ctx := asUser(cmd.Context())
+func (o collectOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Config) error {
+	ctx := cmd.Context()
 	all, errs := o.collectScratch()
 	for _, output := range outputs {
 		removed, err := o.collectOutput(ctx, output)
 		all, errs = append(all, removed...), errors.Join(errs, err)
 	}
-	if o.hasCluster() {
-		errs = errors.Join(errs, o.withCleaner(ctx, func(c *gc.Cleaner) error {
-			c.DryRun = o.dryRun
-			removed, err := c.Collect(ctx, cfg)
-			all = append(all, removed...)
-			if errors.Is(err, board.ErrRefused) || errors.Is(err, gc.ErrNoIndex) {
-				return cli.Usage(err)
-			}
-			return err
-		}))
+	if o.store != "" {
+		removed, err := o.collectStore(ctx, cfg)
+		all, errs = append(all, removed...), errors.Join(errs, err)
 	}
-	if err := o.print(cmd.OutOrStdout(), all, !o.dryRun); err != nil {
+	if err := o.print(cmd.OutOrStdout(), api.NewDeleted(all, !o.dryRun)); err != nil {
 		return err
 	}
 	if o.dryRun && len(all) > 0 {
@@ -103,8 +105,40 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Confi
 	return errs
 }
 
+// collectStore collects the garbage of a cluster's store.
+func (o collectOptions) collectStore(ctx context.Context, cfg gc.Config) (removed []api.Removal, err error) {
+	store, err := o.open(ctx, o.store, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.Usage(fmt.Errorf("gc: store %s: no such directory on this machine", redact.Address(o.store)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", redact.Address(o.store), err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	removed, err = (&gc.Cleaner{Store: store.Store, DryRun: o.dryRun}).Collect(ctx, cfg)
+	if errors.Is(err, board.ErrRefused) || errors.Is(err, gc.ErrNoIndex) {
+		err = cli.Usage(err)
+	}
+	return removed, err
+}
+
+// open opens an existing store, only for reading in a dry run. A missing directory is fs.ErrNotExist: opening it for writing would
+// create it.
+func (o collectOptions) open(ctx context.Context, address string, lock bool) (*storage.Opened, error) {
+	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
+	store, err := storage.Open(ctx, address, options)
+	if err != nil || o.dryRun {
+		return store, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	options.ReadOnly, options.Lock = false, lock
+	return storage.Open(ctx, address, options)
+}
+
 // collectOutput collects the garbage of an output of ddiff run. A process that uses the output is an error.
-func (o cleanOptions) collectOutput(ctx context.Context, address string) (removed []gc.Removal, err error) {
+func (o collectOptions) collectOutput(ctx context.Context, address string) (removed []api.Removal, err error) {
 	store, err := o.open(ctx, address, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.Usage(fmt.Errorf("gc: %s: no such directory", redact.Address(address)))
@@ -117,7 +151,7 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 }
 
 // collectScratch deletes the queues and windows of runs that were killed. The lock of such a directory is free.
-func (o cleanOptions) collectScratch() (all []gc.Removal, err error) {
+func (o collectOptions) collectScratch() (all []api.Removal, err error) {
 	for _, dir := range cli.ScratchFolders() {
 		if !storage.HasLock(dir) { // it is about to be locked
 			continue
@@ -135,13 +169,13 @@ func (o cleanOptions) collectScratch() (all []gc.Removal, err error) {
 }
 
 // removeFolder deletes a folder, with the lock of its processes. ErrLocked: a process uses it.
-func (o cleanOptions) removeFolder(dir string) (r gc.Removal, err error) {
+func (o collectOptions) removeFolder(dir string) (r api.Removal, err error) {
 	lock, err := storage.AcquireLock(dir)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	r = gc.Removal{Kind: "scratch", Name: dir}
+	r = api.Removal{Kind: "scratch", Name: dir}
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,7 +17,9 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/serve"
+	"ddiff/coordinator/serve/cluster"
 	"ddiff/internal/cli"
+	"ddiff/internal/cli/server"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/regular"
 	"ddiff/telemetry"
@@ -56,9 +60,9 @@ func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Teleme
 	}
 	for address, mux := range muxes {
 		s, err := listen(ctx, flags[address], address, func(ctx context.Context, l net.Listener) error {
-			server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-			defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve reports the end
-			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+			defer context.AfterFunc(ctx, func() { _ = s.Close() })() // Serve reports the end
+			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				return err
 			}
 			return ctx.Err()
@@ -86,15 +90,24 @@ type apiFlags struct {
 	address       string
 	tls           serve.TLS
 	requireTokens bool
+	adminToken    string // file
 	publicURL     string
 	oidc          oidcFlags
+
+	byDefault bool // address is no one's wish
 }
 
+const (
+	envAdminToken = "DDIFF_ADMIN_TOKEN_FILE"
+	listenOff     = "off"
+)
+
 func (a *apiFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&a.address, "listen", "", "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of 127.0.0.1 (default: off)")
+	f.StringVar(&a.address, "listen", server.DefaultListen, "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of 127.0.0.1; "+listenOff+": nowhere")
 	f.StringVar(&a.tls.Cert, "tls-cert", "", "PEM `file` with the certificate of --listen")
 	f.StringVar(&a.tls.Key, "tls-key", "", "PEM `file` with the key of --tls-cert")
 	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens of ddiff token on 127.0.0.1 too, where otherwise only this user has access; other addresses always require them")
+	f.StringVar(&a.adminToken, "admin-token", "", "`file` with an access token of an administrator, to create others; replace the file to replace it ($"+envAdminToken+")")
 	f.StringVar(&a.publicURL, "public-url", "", "`address` of the server for browsers, as in https://host, to which --oidc-issuer sends them back (default: localhost only)")
 	a.oidc.add(f)
 }
@@ -103,7 +116,8 @@ func (a *apiFlags) check() error {
 	if err := a.oidc.check(); err != nil {
 		return cli.Usage(err)
 	}
-	a.requireTokens = a.requireTokens || a.oidc.config != nil
+	a.adminToken = cmp.Or(a.adminToken, os.Getenv(envAdminToken))
+	a.requireTokens = a.requireTokens || a.oidc.config != nil || a.adminToken != ""
 	if u, err := url.Parse(a.publicURL); a.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "") {
 		return cli.Usage(fmt.Errorf("--public-url: %q is no address of a server; give one as in https://host", a.publicURL))
 	}
@@ -111,9 +125,9 @@ func (a *apiFlags) check() error {
 	if a.publicURL != "" && a.oidc.config == nil {
 		return cli.Usage(errors.New("--public-url is for --oidc-issuer; give it"))
 	}
-	if a.address == "" {
+	if a.address == listenOff {
 		if a.tls != (serve.TLS{}) || a.requireTokens {
-			return cli.Usage(errors.New("--tls-cert, --tls-key, --require-tokens and --oidc-issuer are for --listen; give it"))
+			return cli.Usage(errors.New("--tls-cert, --tls-key, --require-tokens, --admin-token and --oidc-issuer are for --listen, which is off; give it HOST:PORT"))
 		}
 		return nil
 	}
@@ -137,6 +151,29 @@ func (a *apiFlags) check() error {
 		a.requireTokens = true
 	}
 	return nil
+}
+
+// admit gives a server its tokens: those of a cluster, of the administrator, and of the users of an issuer. An error: nobody could use it.
+func (a *apiFlags) admit(ctx context.Context, c *cluster.Cluster, s *serve.Config) error {
+	if !a.requireTokens {
+		return nil
+	}
+	s.Tokens = c
+	if a.adminToken != "" {
+		var err error
+		if s.Tokens, err = serve.WithAdmin(a.adminToken, c); err != nil {
+			return cli.Usage(fmt.Errorf("--admin-token: %w", err))
+		}
+	} else if a.oidc.config == nil {
+		all, err := c.Tokens(ctx)
+		if err != nil {
+			return err
+		}
+		if len(all.Tokens) == 0 {
+			return cli.Usage(fmt.Errorf("--listen: %s needs an access token, and there is none; give --admin-token FILE or --oidc-issuer", a.address))
+		}
+	}
+	return a.oidc.accept(s)
 }
 
 // probes are the checks of a process, as a supervisor asks for them. They may be used and changed concurrently.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/api"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 )
@@ -32,9 +33,9 @@ func newLogsCommand() *cobra.Command {
 			}
 			return nil
 		},
-	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
+	}, func(cmd *cobra.Command, c *api.Client, args []string) error {
 		item := strings.Join(args[1:], "")
-		logs, err := b.Logs(cmd.Context(), args[0], item)
+		logs, err := c.Logs(cmd.Context(), args[0], item)
 		if err != nil {
 			return err
 		}
@@ -44,7 +45,7 @@ func newLogsCommand() *cobra.Command {
 			return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended", args[0], item))
 		case len(attempts) == 0:
 			fmt.Fprintln(cmd.ErrOrStderr(), "no worker has recorded a failed attempt at an item of the campaign; for the log of a restored item give its id")
-			s, err := b.Campaign(cmd.Context(), args[0])
+			s, err := c.Campaign(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -35,8 +35,8 @@ func newRetryCommand() *cobra.Command {
 			selected, err = o.selected(args[1:])
 			return err
 		},
-	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
-		done, err := b.Retry(cmd.Context(), args[0], "", selected)
+	}, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		done, err := c.Retry(cmd.Context(), args[0], "", selected)
 		if err != nil {
 			return err
 		}

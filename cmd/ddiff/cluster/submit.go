@@ -22,7 +22,6 @@ import (
 
 // submitOptions are the flags of submit.
 type submitOptions struct {
-	cluster  backendFlags
 	order    api.Order
 	priority string
 	// precision replaces the campaign's.
@@ -35,60 +34,57 @@ type submitOptions struct {
 func newSubmitCommand(c manifest.Catalogue) *cobra.Command {
 	var o submitOptions
 	c.New = true
-	cmd := &cobra.Command{
+	cmd := verb(&cobra.Command{
 		Use:   "submit CAMPAIGN.yaml",
 		Short: "Submit a campaign to a cluster",
 		Long: "Submit a campaign to the cluster and print its id. A second submission starts nothing: it\n" +
 			"prints the campaign's phase, and brings an archived campaign back to the board.\n" +
 			"Coordinators and workers resolve the paths in the file on their own machines. Results go to the\n" +
 			"folder --output below the cluster's store.",
-		Example: "  ddiff submit examples/demo.yaml --nats nats://127.0.0.1:4222 --watch",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, err := manifest.Load(args[0])
-			if err != nil {
-				return cli.Usage(spec.Problems(err, c))
-			}
-			own, files, err := campaign.SubmittedOperators(c, spec)
-			if err != nil {
-				return err
-			}
-			o.order.Operators = files
-			if o.order.PriorSHA256, err = submittedPrior(spec.Prior); err != nil {
-				return err
-			}
-			if cmd.Flags().Changed("name") {
-				spec.Name = o.name
-				spec.Override("name", "--name")
-			}
-			if cmd.Flags().Changed("precision") {
-				spec.Precision = o.precision
-				spec.Override("precision", "--precision")
-			}
-			if err := spec.Validate(own); err != nil {
-				return cli.Usage(err)
-			}
-			if o.order.Weight == 0 { // the default of an order without a weight
-				return cli.Usage(fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight))
-			}
-			o.order.Priority = manifest.Priority(o.priority)
-			return o.cluster.with(cmd.Context(), func(b backend) error {
-				c, err := b.SubmitSpec(asUser(cmd.Context()), spec, o.order)
-				if err != nil {
-					return err
-				}
-				if note := outputNote(spec, o.order.Output, c); note != "" && !o.json {
-					fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(note))
-				}
-				if err := printSubmitted(cmd.OutOrStdout(), c, o.json); err != nil || !o.watch {
-					return err
-				}
-				return watch(cmd.Context(), b, c.ID, o.json, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			})
-		},
-	}
+		Example: "  ddiff submit examples/demo.yaml --watch\n" +
+			"  ddiff submit night.yaml --server https://host:8620",
+		Args: cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, client *api.Client, args []string) error {
+		spec, err := manifest.Load(args[0])
+		if err != nil {
+			return cli.Usage(spec.Problems(err, c))
+		}
+		own, files, err := campaign.SubmittedOperators(c, spec)
+		if err != nil {
+			return err
+		}
+		o.order.Operators = files
+		if o.order.PriorSHA256, err = submittedPrior(spec.Prior); err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("name") {
+			spec.Name = o.name
+			spec.Override("name", "--name")
+		}
+		if cmd.Flags().Changed("precision") {
+			spec.Precision = o.precision
+			spec.Override("precision", "--precision")
+		}
+		if err := spec.Validate(own); err != nil {
+			return cli.Usage(err)
+		}
+		if o.order.Weight == 0 { // the default of an order without a weight
+			return cli.Usage(fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight))
+		}
+		o.order.Priority = manifest.Priority(o.priority)
+		done, err := client.SubmitSpec(cmd.Context(), spec, o.order)
+		if err != nil {
+			return err
+		}
+		if note := outputNote(spec, o.order.Output, done); note != "" && !o.json {
+			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(note))
+		}
+		if err := printSubmitted(cmd.OutOrStdout(), done, o.json); err != nil || !o.watch {
+			return err
+		}
+		return watch(cmd.Context(), client, done.ID, o.json, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	})
 	f := cmd.Flags()
-	o.cluster.add(cmd, roleUser)
 	f.StringVar(&o.name, "name", "", "`name` of the campaign, in place of the file's: another name is another campaign, as of each night")
 	f.StringVar(&o.order.Output, "output", "", "`folder` for the results below the cluster's store, not campaigns or priors (default: the campaign's id)")
 	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")

@@ -16,8 +16,8 @@ import (
 func newTokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "token", Short: "Create, list and revoke access tokens of the HTTP API",
-		Long: "Create, list and revoke access tokens of the HTTP API of coordinators with --listen. With --server this needs a token with the\n" +
-			"role admin; with --nats, the permissions of a coordinator.",
+		Long: "Create, list and revoke access tokens of coordinators. This needs a token with the role admin, such as that of\n" +
+			"ddiff coordinator --admin-token.",
 	}
 	cmd.AddCommand(newTokenCreateCommand(), newTokenListCommand(), newTokenRevokeCommand())
 	return cmd
@@ -36,8 +36,8 @@ func newTokenCreateCommand() *cobra.Command {
 			}
 			return nil
 		},
-	}, roleAdmin, func(cmd *cobra.Command, b backend, _ []string) error {
-		t, err := b.CreateToken(cmd.Context(), owner, api.Role(role), days)
+	}, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		t, err := c.CreateToken(cmd.Context(), owner, api.Role(role), days)
 		if err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ func newTokenListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := verb(&cobra.Command{
 		Use: "list", Short: "List the access tokens", Args: cobra.NoArgs,
-	}, roleAdmin, func(cmd *cobra.Command, b backend, _ []string) error {
-		all, err := b.Tokens(cmd.Context())
+	}, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		all, err := c.Tokens(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -75,5 +75,7 @@ func newTokenListCommand() *cobra.Command {
 func newTokenRevokeCommand() *cobra.Command {
 	return verb(&cobra.Command{
 		Use: "revoke ID", Short: "Revoke an access token", Args: cobra.ExactArgs(1),
-	}, roleAdmin, func(cmd *cobra.Command, b backend, args []string) error { return b.RevokeToken(cmd.Context(), args[0]) })
+	}, func(cmd *cobra.Command, c *api.Client, args []string) error {
+		return c.RevokeToken(cmd.Context(), args[0])
+	})
 }

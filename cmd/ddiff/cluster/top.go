@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/api"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
@@ -24,13 +25,13 @@ func newTopCommand() *cobra.Command {
 		Long: "Show the campaigns that have not ended, with their rates and what waits, and the workers, again every two seconds until\n" +
 			"Ctrl-C. Without a terminal, or with $NO_COLOR, they are shown once.",
 		Args: cobra.NoArgs,
-	}, roleUser, func(cmd *cobra.Command, b backend, _ []string) error {
+	}, func(cmd *cobra.Command, c *api.Client, _ []string) error {
 		out := cmd.OutOrStdout()
 		clear := cli.StyleOf(out).Clear()
 		tick := time.NewTicker(topEvery)
 		defer tick.Stop()
 		for {
-			if err := writeTop(cmd.Context(), b, out, clear); err != nil || clear == "" {
+			if err := writeTop(cmd.Context(), c, out, clear); err != nil || clear == "" {
 				return err
 			}
 			select {
@@ -43,12 +44,12 @@ func newTopCommand() *cobra.Command {
 }
 
 // writeTop writes one picture of the cluster.
-func writeTop(ctx context.Context, b backend, out io.Writer, clear string) error {
-	campaigns, err := b.Campaigns(ctx, false)
+func writeTop(ctx context.Context, c *api.Client, out io.Writer, clear string) error {
+	campaigns, err := c.Campaigns(ctx, false)
 	if err != nil {
 		return err
 	}
-	workers, err := b.Workers(ctx)
+	workers, err := c.Workers(ctx)
 	if err != nil {
 		return err
 	}

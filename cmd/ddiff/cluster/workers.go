@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/api"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
@@ -22,8 +23,8 @@ func newWorkersCommand() *cobra.Command {
 		Long: "List the workers of a cluster with their last heartbeats. A suspended worker leases nothing, or nothing of one\n" +
 			"campaign, until its environment passes a test.",
 		Args: cobra.NoArgs,
-	}, roleUser, func(cmd *cobra.Command, b backend, _ []string) error {
-		all, err := b.Workers(cmd.Context())
+	}, func(cmd *cobra.Command, c *api.Client, _ []string) error {
+		all, err := c.Workers(cmd.Context())
 		if err != nil {
 			return err
 		}

@@ -4,12 +4,10 @@
 package machine
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -29,16 +27,15 @@ func newDoctorCommand() *cobra.Command {
 		Long: "List ONNX Runtime and the devices of this machine: what is found, what is missing, and the remedy. docs/devices.md has more.\n" +
 			"--bundle writes a file for those who help: versions, devices, names of environment variables, and with --server the\n" +
 			"campaigns and workers of a cluster; without secrets.",
-		Example: "  ddiff doctor\n  ddiff doctor --bundle bundle.tar.gz --server https://host:8080",
+		Example: "  ddiff doctor\n  ddiff doctor --bundle bundle.tar.gz --server https://host:8620",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			from.Address = cmp.Or(from.Address, os.Getenv(server.Env))
 			if file == "" {
 				findings, failure := runtimeFindings(cmd.Context(), library)
 				return errors.Join(printFindings(cmd.OutOrStdout(), findings, "", asJSON), failure)
 			}
 			var client *api.Client
-			if from.Address != "" {
+			if from.Named() != "" {
 				var err error
 				if client, err = from.Client(); err != nil {
 					return err
@@ -55,7 +52,7 @@ func newDoctorCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().StringVar(&library, "onnxruntime", "", "ONNX Runtime library (default: searched)")
 	cmd.Flags().StringVar(&file, "bundle", "", "write a `file`.tar.gz for support in place of the list")
-	from.Add(cmd.Flags(), "for --bundle ($"+server.Env+")")
+	from.Add(cmd.Flags(), "for --bundle, $"+server.Env)
 	cmd.AddCommand(newProbeCommand())
 	return cmd
 }

@@ -60,7 +60,7 @@ func newPullCommand() *cobra.Command {
 		Example: "  ddiff pull \"s3://results/demo?endpoint=https://host\" out/demo\n" +
 			"  ddiff pull s3://results/demo out/demo --task hdr\n" +
 			"  ddiff pull s3://results/demo out/demo --item 5f0c11d2\n" +
-			"  ddiff pull night-5f0c11d2 out/night --server https://host:8080",
+			"  ddiff pull night-5f0c11d2 out/night --server https://host:8620",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.pull(cmd.Context(), args[0], args[1], cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -70,7 +70,7 @@ func newPullCommand() *cobra.Command {
 	f.StringSliceVar(&o.items, "item", nil, "only items whose ids begin with one of these `prefixes`, separated by commas")
 	f.StringSliceVar(&o.tasks, "task", nil, "only items of these `tasks`, separated by commas")
 	f.BoolVar(&o.json, "json", false, "print the counts as a JSON object")
-	o.api.Add(f, "from which the campaign SOURCE is copied")
+	o.api.Add(f, "for a campaign SOURCE")
 	return cmd
 }
 

@@ -34,11 +34,11 @@ import (
 // Config describes a Cluster. Fields without a stated default are required.
 type Config struct {
 	Board *queue.Board
-	// Inspect opens the queue of a campaign, and creates nothing. Required with Store.
+	// Inspect opens the queue of a campaign, and creates nothing.
 	Inspect func(campaign string) (*queue.Queue, error)
 	// Catalogue has the methods and operators that campaigns may name.
 	Catalogue manifest.Catalogue
-	// Store is the cluster's store. Without it there are no items and files.
+	// Store is the cluster's store.
 	Store storage.Store
 	// Rows reads datasets to count their items. Default: nothing is counted.
 	Rows shard.Rows
@@ -103,12 +103,8 @@ func (c *Cluster) change(ctx context.Context, id string, act func() error) error
 	return unknown(id, err)
 }
 
-// find returns an error unless board or store has something of a campaign: without a leader an unknown campaign is unknown too. Without a store
-// only the leader knows.
+// find returns an error unless board or store has something of a campaign: without a leader an unknown campaign is unknown too.
 func (c *Cluster) find(ctx context.Context, id string) error {
-	if c.cfg.Store == nil {
-		return nil
-	}
 	return unknown(id, c.missed.Look(ctx, func() error {
 		if _, _, err := c.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
 			return err

@@ -13,6 +13,7 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/coordinator/serve"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -25,8 +26,8 @@ const (
 	// recallLimit is how long a submission waits for a coordinator to look into the archive. Without an answer the coordinator that
 	// starts the campaign looks.
 	recallLimit = 5 * time.Second
-	// StoreLimit is how long Want waits for a coordinator to store the request.
-	StoreLimit = 5 * time.Second
+	// storeLimit is how long Want waits for a coordinator to store the request.
+	storeLimit = 5 * time.Second
 )
 
 // maxWhere is the largest part of a reason that selects items of a retry, in bytes.
@@ -74,17 +75,12 @@ func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (api.Sub
 	if err != nil {
 		return api.Submitted{}, err
 	}
-	return c.SubmitSpec(ctx, spec, o)
-}
-
-// SubmitSpec is Submit of a valid campaign.
-func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Order) (api.Submitted, error) {
 	if err := checkOutput(board.NewRecord(spec, o, c.cfg.Now())); err != nil {
 		return api.Submitted{}, fmt.Errorf("submit campaign: %w: %w", board.ErrRefused, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, recallLimit)
 	defer cancel()
-	err := archive.Recall(limited, c.cfg.Board, spec.ID())
+	err = archive.Recall(limited, c.cfg.Board, spec.ID())
 	switch {
 	case ctx.Err() != nil:
 		return api.Submitted{}, ctx.Err()
@@ -170,7 +166,7 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	return out, ctx.Err()
 }
 
-// Want sets the wanted state of a campaign, and waits up to StoreLimit for a coordinator to store it.
+// Want sets the wanted state of a campaign, and waits up to storeLimit for a coordinator to store it.
 func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error) {
 	var record *manifest.Campaign
 	err := c.change(ctx, id, func() (err error) {
@@ -180,7 +176,7 @@ func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.C
 	if err != nil {
 		return api.Controlled{}, err
 	}
-	limited, cancel := context.WithTimeout(ctx, StoreLimit)
+	limited, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	record, err = board.AwaitStored(limited, c.cfg.Board, record)
 	c.memory.wrote()
@@ -204,7 +200,7 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 	if err != nil {
 		return manifest.Budget{}, err
 	}
-	limited, cancel := context.WithTimeout(ctx, StoreLimit)
+	limited, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	record, err = board.AwaitStored(limited, c.cfg.Board, record)
 	c.memory.wrote()
@@ -213,6 +209,20 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 		err = nil
 	}
 	return record.Spec.Budget, err
+}
+
+// Delete deletes a campaign that has ended.
+func (c *Cluster) Delete(ctx context.Context, id string, results, dry bool) (api.Deleted, error) {
+	err := board.CheckStore(ctx, c.cfg.Board, c.cfg.Store) // another cluster may have taken it over just now
+	var removed []api.Removal
+	if err == nil {
+		removed, err = (&gc.Cleaner{Store: c.cfg.Store, Board: c.cfg.Board, DryRun: dry, Now: c.cfg.Now}).Delete(ctx, id, results)
+		c.memory.wrote()
+	}
+	if errors.Is(err, gc.ErrNoIndex) || errors.Is(err, board.ErrOtherCluster) {
+		err = api.NewError(api.ErrRefused, err.Error())
+	}
+	return api.NewDeleted(removed, !dry), unknown(id, err)
 }
 
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends.

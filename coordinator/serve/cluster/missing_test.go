@@ -2,11 +2,9 @@ package cluster_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"ddiff/api"
-	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/serve"
 	"ddiff/manifest"
@@ -45,15 +43,4 @@ func TestAttackCutOff(t *testing.T) {
 	check(api.ErrUnavailable)
 	restore()
 	check(api.ErrNotFound)
-}
-
-// TestWithoutLeader: a missing campaign that only the leader knows has the remedy once.
-func TestWithoutLeader(t *testing.T) {
-	t.Parallel()
-	c := newFixture(t).openOver(nil)
-	t.Cleanup(c.Close)
-	_, err := c.Campaign(t.Context(), "night-12345678")
-	if !errors.Is(err, archive.ErrNoLeader) || strings.Count(err.Error(), "not on the board") != 1 {
-		t.Error(err)
-	}
 }

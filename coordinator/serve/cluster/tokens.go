@@ -148,9 +148,9 @@ func (c *Cluster) revoke(ctx context.Context, id string) error {
 	return c.awaitRevoked(ctx, keys[i])
 }
 
-// awaitRevoked waits up to StoreLimit for the leader to store a revocation, so that no backup of the board undoes it.
+// awaitRevoked waits up to storeLimit for the leader to store a revocation, so that no backup of the board undoes it.
 func (c *Cluster) awaitRevoked(ctx context.Context, key string) error {
-	for end := time.Now().Add(StoreLimit); time.Now().Before(end); {
+	for end := time.Now().Add(storeLimit); time.Now().Before(end); {
 		if _, _, err := c.cfg.Board.Get(ctx, key); errors.Is(err, queue.ErrNoRecord) {
 			return nil
 		}

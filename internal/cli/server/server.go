@@ -1,8 +1,10 @@
-// Package server opens the HTTP API of a cluster that flags and the environment name.
+// Package server opens the HTTP API of a cluster that flags and the environment name, and keeps the tokens of ddiff login.
 package server
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -19,28 +21,58 @@ const (
 	envToken = "DDIFF_TOKEN"
 )
 
-// Flags name a coordinator with --listen.
+// DefaultListen is where a coordinator listens without flags, Default its address, which commands ask without any.
+const (
+	DefaultListen = "127.0.0.1:8620"
+	Default       = "http://" + DefaultListen
+)
+
+// Flags name a coordinator.
 type Flags struct {
-	// Address is that of the coordinator, as in https://host:8080.
+	// Address is that of the coordinator, as in https://host:8620.
 	Address string
 	ca      string
 }
 
 // Add registers the flags. Use is the help of --server: what it names the server for.
 func (f *Flags) Add(set *pflag.FlagSet, use string) {
-	set.StringVar(&f.Address, "server", "", "`address` of a coordinator with --listen, "+use+"; $"+envToken+" has the access token")
+	set.StringVar(&f.Address, "server", "", "`address` of a coordinator, as in https://host:8620 ("+use+")")
 	set.StringVar(&f.ca, "server-ca", "", "PEM `file` with the authorities of the server's certificate ($"+envCA+")")
 }
 
-// Client returns a client of the server. On this machine the token is by default that of its user. The error is that of [cli.Usage].
+// Named returns the address of --server or of its variable; empty: none is given.
+func (f *Flags) Named() string { return cmp.Or(f.Address, os.Getenv(Env)) }
+
+// Client returns a client of the named server or else of the one of this machine. Its token is that of $DDIFF_TOKEN, of ddiff login, or on this
+// machine that of its user. The error is that of [cli.Usage].
 func (f *Flags) Client() (*api.Client, error) {
+	address := cmp.Or(f.Named(), Default)
 	token := os.Getenv(envToken)
 	if token == "" {
-		token = localpage.Secret(f.Address)
+		var err error
+		if token, err = stored(address); err != nil {
+			return nil, cli.Usage(err)
+		}
 	}
-	c, err := api.NewClient(api.ClientConfig{URL: f.Address, Token: token, CAFile: cmp.Or(f.ca, os.Getenv(envCA))})
+	return f.client(address, cmp.Or(token, localpage.Secret(address)))
+}
+
+func (f *Flags) client(address, token string) (*api.Client, error) {
+	c, err := api.NewClient(api.ClientConfig{URL: address, Token: token, CAFile: cmp.Or(f.ca, os.Getenv(envCA))})
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
 	return c, nil
+}
+
+// Explain adds the remedy to the error of a request: to name a server, or to give a token.
+func (f *Flags) Explain(err error) error {
+	var answer *api.Error
+	switch {
+	case errors.Is(err, api.ErrNoToken):
+		return fmt.Errorf("%w; sign in with: ddiff login", err)
+	case f.Named() == "" && errors.Is(err, api.ErrUnavailable) && !errors.As(err, &answer):
+		return fmt.Errorf("%w; start ddiff coordinator on this machine, or name another with --server or $%s", err, Env)
+	}
+	return err
 }

@@ -26,9 +26,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Cluster:
-    """A coordinator with `--listen`.
+    """A coordinator.
 
-    url: such as "https://host:8080". token: of `ddiff token`; default: the variable DDIFF_TOKEN. timeout: of a request, in seconds.
+    url: such as "https://host:8620". token: of `ddiff token`; default: the variable DDIFF_TOKEN. timeout: of a request, in seconds.
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60) -> None:
