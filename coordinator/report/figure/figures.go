@@ -178,7 +178,7 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	}
 	f.name = w.used.Unique(f.name, "-_.")
 	f.Description = sweep.Printable(f.caption())
-	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns}
+	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns, Sweep: strings.HasPrefix(f.name, figureSweep)}
 	type output struct {
 		extension string
 		key       *string
@@ -260,6 +260,6 @@ func (w *figureWriter) removeFigure(ctx context.Context, name string) error {
 // keys.
 type File struct {
 	Name, Caption, SVG, PNG, CSV string
-	// Wide is set for figures of two columns, which get a row of their own on the page.
-	Wide bool
+	// Wide is set for figures of two columns, which get a row of their own on the page. Sweep: the figure is of all problems of a task.
+	Wide, Sweep bool
 }

@@ -1,12 +1,13 @@
 // Package table writes tables: a summary as text, Markdown and LaTeX ([Write]), and all items as CSV and Parquet. A
 // [Table] is a table of texts, which the page renders, too.
 //
-// A column of results.csv and of Parquet is one line in itemColumns (items.go), a column of the summary one in figureColumns (summary.go), a
-// sentence below it one function in notes.go. A value that results have and entries lack is first a field of package entry.
-// docs/results.md lists the columns of results.csv; new ones come last, before the further metrics. result/filter.go reads those of --where.
+// A column of results.csv, of Parquet, of a table of means and of the page is one line in columns (columns.go), a sentence below a table one function in
+// notes.go. A value that results have and entries lack is first a field of package entry.
+// docs/results.md lists the columns of results.csv. result/filter.go reads those of --where.
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 )
 
@@ -46,24 +48,73 @@ func (f Format) Missing() string {
 	return map[Format]string{FormatText: "-", FormatMarkdown: "–", FormatLaTeX: "--"}[f]
 }
 
-// Table is a table of texts: the first Labels columns have text, the others numbers.
+// Table is a table of texts. The columns with labels come first.
 type Table struct {
 	// Title and Verdict are before the table, if there are any.
 	Title, Verdict string
-	Labels         int
-	Head           []string
+	Columns        []Column
 	Lines          [][]Cell
-	Notes          []string
+	Notes          []Note
 	// Rules are the lines with a rule before them in LaTeX.
 	Rules []int
 
 	footnote string // of LaTeX
 }
 
-// Cell is a cell. Best prints it bold. Value is the exact number for sorting, empty for an undefined one.
+// Note is a sentence below a table. Care is its heading if it says how figures mislead.
+type Note struct {
+	Text, Care string
+	Place      Place
+}
+
+// Place is where a page has a note.
+type Place int
+
+// The places: below the table, below the columns that are shown on demand, with the paired differences, or nowhere, because headings and captions say it.
+const (
+	Below Place = iota
+	WithFurther
+	WithPairs
+	Nowhere
+)
+
+// Texts are the texts of notes.
+func Texts(notes []Note) []string {
+	var out []string
+	for _, n := range notes {
+		out = append(out, n.Text)
+	}
+	return out
+}
+
+// Cell is a cell. Best prints it bold, Mark adds the asterisk of an oracle. A figure has its estimate.
 type Cell struct {
-	Text, Value string
-	Best        bool
+	statistic.Estimate
+	Text       string
+	Best, Mark bool
+}
+
+// Names are columns of text and of numbers with these names.
+func Names(labels []string, figures ...string) []Column {
+	var out []Column
+	for _, name := range labels {
+		out = append(out, Column{Name: name, Label: true})
+	}
+	for _, name := range figures {
+		out = append(out, Column{Name: name})
+	}
+	return out
+}
+
+// labels is the number of columns with text.
+func (t *Table) labels() int {
+	n := 0
+	for _, c := range t.Columns {
+		if c.Label {
+			n++
+		}
+	}
+	return n
 }
 
 // Cells are cells with texts only.
@@ -104,7 +155,11 @@ func (t Table) writeText(w io.Writer) error {
 	if t.Title != "" {
 		fmt.Fprintln(out, sweep.Printable(t.Title)+"\n"+sweep.Printable(t.Verdict))
 	}
-	lines := [][]string{slices.Clone(t.Head)}
+	var head []string
+	for _, c := range t.Columns {
+		head = append(head, sweep.Printable(c.Name))
+	}
+	lines := [][]string{head}
 	for _, line := range t.Lines {
 		var cells []string
 		for _, c := range line {
@@ -112,7 +167,7 @@ func (t Table) writeText(w io.Writer) error {
 		}
 		lines = append(lines, cells)
 	}
-	for k := t.Labels; k < len(t.Head); k++ {
+	for k := t.labels(); k < len(t.Columns); k++ {
 		width := 0
 		for _, cells := range lines {
 			width = max(width, utf8.RuneCountInString(cells[k]))
@@ -125,7 +180,7 @@ func (t Table) writeText(w io.Writer) error {
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
 	for _, note := range t.Notes {
-		fmt.Fprintln(out, sweep.Printable(note))
+		fmt.Fprintln(out, sweep.Printable(note.Text))
 	}
 	return out.Flush()
 }
@@ -135,10 +190,10 @@ func (t Table) markdown() string {
 	if t.Title != "" {
 		fmt.Fprintf(&b, "**%s**\n\n%s\n\n", EscapeMarkdown(t.Title), EscapeMarkdown(t.Verdict))
 	}
-	for _, h := range t.Head {
-		b.WriteString("| " + EscapeMarkdown(h) + " ")
+	for _, c := range t.Columns {
+		b.WriteString("| " + EscapeMarkdown(c.Name) + " ")
 	}
-	b.WriteString("|\n|" + strings.Repeat(" :-- |", t.Labels) + strings.Repeat(" --: |", len(t.Head)-t.Labels) + "\n")
+	b.WriteString("|\n|" + strings.Repeat(" :-- |", t.labels()) + strings.Repeat(" --: |", len(t.Columns)-t.labels()) + "\n")
 	for _, line := range t.Lines {
 		for _, c := range line {
 			text := EscapeMarkdown(c.Text)
@@ -150,7 +205,7 @@ func (t Table) markdown() string {
 		b.WriteString("|\n")
 	}
 	for _, note := range t.Notes {
-		b.WriteString("\n" + EscapeMarkdown(note) + "\n")
+		b.WriteString("\n" + EscapeMarkdown(note.Text) + "\n")
 	}
 	return b.String()
 }
@@ -161,8 +216,12 @@ func (t Table) latex() string {
 		b.WriteString("% " + sweep.Printable(t.Title) + "\n% " + sweep.Printable(t.Verdict) + "\n")
 	}
 	b.WriteString("% needs \\usepackage{booktabs}\n")
-	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", t.Labels) + strings.Repeat("r", len(t.Head)-t.Labels) + "}\n\\toprule\n")
-	b.WriteString(strings.Join(t.Head, " & ") + " \\\\\n\\midrule\n")
+	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", t.labels()) + strings.Repeat("r", len(t.Columns)-t.labels()) + "}\n\\toprule\n")
+	var head []string
+	for _, c := range t.Columns {
+		head = append(head, cmp.Or(c.TeX, escapeLaTeX(capital(c.Name))))
+	}
+	b.WriteString(strings.Join(head, " & ") + " \\\\\n\\midrule\n")
 	for i, line := range t.Lines {
 		if slices.Contains(t.Rules, i) {
 			b.WriteString("\\midrule\n")
@@ -170,7 +229,7 @@ func (t Table) latex() string {
 		var cells []string
 		for k, c := range line {
 			text := escapeLaTeX(c.Text)
-			if k >= t.Labels {
+			if !t.Columns[k].Label {
 				text = latexNumber(c.Text)
 			}
 			if c.Best {
@@ -182,12 +241,21 @@ func (t Table) latex() string {
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n\n")
 	for _, note := range t.Notes {
-		b.WriteString("% " + sweep.Printable(note) + "\n")
+		b.WriteString("% " + sweep.Printable(note.Text) + "\n")
 	}
 	if t.footnote != "" {
 		b.WriteString("\n{\\footnotesize $^{*}$ " + escapeLaTeX(t.footnote) + ".}\n")
 	}
 	return b.String()
+}
+
+// capital begins a name with a capital letter.
+func capital(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	if first >= utf8.RuneSelf { // σ
+		return name
+	}
+	return strings.ToUpper(name[:size]) + name[size:]
 }
 
 // latexNumber typesets signs and intervals in math mode and the oracle's asterisk as a superscript.
@@ -215,7 +283,7 @@ func escapeLaTeX(s string) string {
 	return strings.NewReplacer(
 		`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`,
 		`&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`,
-		`†`, `\textdagger{}`, `‡`, `\textdaggerdbl{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
+		`σ`, `$\sigma$`, `†`, `\textdagger{}`, `‡`, `\textdaggerdbl{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
 	).Replace(sweep.Printable(s))
 }
 
