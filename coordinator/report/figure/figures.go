@@ -36,14 +36,13 @@ const (
 const (
 	figureSweep       = "psnr_vs_"
 	figureConvergence = "convergence_"
-	figureHistogram   = "histogram_"
 	figurePairs       = "pairs_"
 	figureResidual    = "residual_vs_psnr_"
 )
 
 // Kinds are the beginnings of the names of all figures.
 func Kinds() []string {
-	return []string{figureSweep, figureConvergence, figureHistogram, figurePairs, figureResidual}
+	return []string{figureSweep, figureConvergence, figurePairs, figureResidual}
 }
 
 // Bounds of the figures of a report.

@@ -52,10 +52,12 @@ type pane struct {
 	Width, Height            int
 }
 
-// maxProblems bounds the problems with pictures; of more only the first one of each task has them. wide is the room of a row.
+// maxProblems bounds the problems with pictures; of more only the first one of each task has them. wide is the room of a row,
+// smallest the width to which small pictures are enlarged by a whole number.
 const (
 	maxProblems = 16
 	wide        = 1216
+	smallest    = 128
 )
 
 // newPictures shows what the listing has.
@@ -191,7 +193,8 @@ func (l *Listing) example(r problemRow, of ranked) example {
 	}
 	add := func(row int, title, file, score string) {
 		how := l.Hows[l.How[max(row, first)]]
-		e.Panes = append(e.Panes, pane{Title: title, Path: path(row, file), Score: score, Width: how.Width, Height: how.Height})
+		whole := max(1, smallest/max(1, how.Width)) // times the pixels
+		e.Panes = append(e.Panes, pane{Title: title, Path: path(row, file), Score: score, Width: whole * how.Width, Height: whole * how.Height})
 	}
 	if v := l.Baseline[first]; statistic.Defined(v) {
 		e.From = decimal(v, false)

@@ -33,7 +33,9 @@ func newRunsTable(s aggregate.Summary, summary table.Table) *table.Table {
 		if b.Measurements < b.Of {
 			t.Notes = append(t.Notes, table.Note{Text: fmt.Sprintf("%s: %d of %d measurements with several runs are compared, evenly selected.", r.Label, b.Measurements, b.Of)})
 		}
-		t.Lines = append(t.Lines, append(slices.Clone(summary.Lines[i][:labels]), table.Cells(line)...))
+		cells := append(slices.Clone(summary.Lines[i][:labels]), table.Cells(line)...)
+		cells[0].Text = r.Label
+		t.Lines = append(t.Lines, cells)
 	}
 	if len(t.Lines) == 0 {
 		return nil
