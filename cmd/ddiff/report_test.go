@@ -25,10 +25,10 @@ func TestReportOfTwoCampaigns(t *testing.T) {
 	e := ddiff(t, "report", out, "--format", "csv")
 	wantCode(t, e, 0)
 	lines := strings.Split(strings.TrimSpace(e.stdout), "\n")
-	if len(lines) != 1+5 || !strings.HasPrefix(lines[0], "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason,psnr,ssim,") {
+	if len(lines) != 1+5 || !strings.HasPrefix(lines[0], "item,image,task,params,sigma,photons,size,prior,preset,method,settings,precision,run,seed,outcome,reason,psnr,baseline_psnr,gain,ssim,") {
 		t.Fatalf("%d lines:\n%s", len(lines), e.stdout)
 	}
-	for text, n := range map[string]int{",hdr,": 2, ",size=61;std=1,0.05,32x32,": 2, ",natural,ddiff,steps=4;": 4, ",failed,": 1, "not a PNG": 1} {
+	for text, n := range map[string]int{",hdr,": 2, ",size=61;std=1,0.05,,32x32,": 2, ",natural,ddiff,steps=4;": 4, ",failed,": 1, "not a PNG": 1} {
 		if got := strings.Count(e.stdout, text); got != n {
 			t.Errorf("%q is in %d lines, want %d\n%s", text, got, n, e.stdout)
 		}
@@ -63,8 +63,8 @@ func TestReportOfTwoCampaigns(t *testing.T) {
 	figures := filepath.Join(t.TempDir(), "figures")
 	e = ddiff(t, "report", out, "--where", "task=hdr", "--format", "figures", "--out", figures)
 	wantCode(t, e, 0)
-	wantLine(t, e, "figures=4 captions="+filepath.Join(figures, "captions.md"))
-	for _, name := range []string{"convergence_hdr", "histogram_psnr_hdr", "histogram_gain_hdr", "residual_vs_psnr_hdr"} {
+	wantLine(t, e, "figures=2 captions="+filepath.Join(figures, "captions.md"))
+	for _, name := range []string{"convergence_hdr", "residual_vs_psnr_hdr"} {
 		for _, extension := range []string{".svg", ".pdf", ".png", ".csv"} {
 			read(t, filepath.Join(figures, name+extension))
 		}

@@ -24,7 +24,7 @@ func TestRunOnImages(t *testing.T) {
 	wantCode(t, first, 0)
 	wantCounts(t, first, 4, 0, 0, out)
 	wantMessage(t, first, "4 items, 0 of them are done, 4 to do")
-	for _, want := range []string{"super_resolution", "inpaint_random", "PSNR", "SSIM", "residual", "s/image", "baseline", "report: " + filepath.Join(out, "index.html")} {
+	for _, want := range []string{"super_resolution", "inpaint_random", "PSNR", "SSIM", "residual", "time", "degraded", "report: " + filepath.Join(out, "index.html")} {
 		if !strings.Contains(first.stdout, want) {
 			t.Errorf("the table lacks %q\n%v", want, first)
 		}
@@ -86,7 +86,7 @@ func checkReport(t *testing.T, out string) {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(string(read(t, filepath.Join(out, "results.csv"))))).ReadAll()
 	must(t, err)
-	if got := strings.Join(rows[0], ","); !strings.HasPrefix(got, "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason,psnr,ssim,") || len(rows) != 5 {
+	if got := strings.Join(rows[0], ","); !strings.HasPrefix(got, "item,image,task,params,sigma,photons,size,prior,preset,method,settings,precision,run,seed,outcome,reason,psnr,baseline_psnr,gain,ssim,") || len(rows) != 5 {
 		t.Errorf("results.csv has the header %q and %d rows, want 5", got, len(rows))
 	}
 	for _, row := range rows[1:] {

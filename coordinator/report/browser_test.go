@@ -342,7 +342,8 @@ func TestViewerComparesRestorations(t *testing.T) {
 }
 
 // TestPhone: inside a page of 360 and of 1280 pixels, the summary with all columns and long settings scrolls to its last column, also by
-// keyboard, the first card shows its PSNR without a click, and nothing overflows. Frames have the widths, because the browser's windows are wider.
+// keyboard, the first card shows its PSNR, nothing overflows, no word of a table is broken, each row has a cell for each heading, and in the dark
+// all texts and figures differ from a dark paper. Frames have the widths, because the browser's windows are wider.
 func TestPhone(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
@@ -359,21 +360,45 @@ func TestPhone(t *testing.T) {
 	index := publishedPage(t, store, results)
 	addProbe(t, index, `
   const found = {};
+  document.documentElement.dataset.theme = "dark";
+  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  await pause(200);
   const box = document.querySelector("table.sortable").parentElement;
   box.scrollLeft = 1e6;
   const last = document.querySelector("table.sortable thead").rows[0].cells;
   const heading = last[last.length - 1].getBoundingClientRect();
   found.reached = heading.right <= innerWidth && heading.left >= 0 && box.tabIndex === 0;
   found.page = document.documentElement.scrollWidth <= innerWidth;
+  const broken = [];
+  document.querySelectorAll("table:not(.u-legend) :is(th, td)").forEach((cell) => {
+    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const text = walk.currentNode;
+      if (text.parentElement.closest("code, .reason, bdi")) continue; // digests and messages
+      for (const { 0: word, index } of text.data.matchAll(/[\p{L}\d]+/gu)) {
+        const range = document.createRange();
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        if (new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size > 1) broken.push(word);
+      }
+    }
+  });
+  found.broken = broken.join("+");
+  found.cells = [...document.querySelectorAll("main table:not(.u-legend)")].every((t) => [...t.tBodies[0].rows].every((r) => r.cells.length === t.tHead.rows[0].cells.length));
+  const light = (color) => { const [r, g, b, a = 1] = color.match(/[\d.]+/g).map(Number); return a === 0 ? null : (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255; };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  const texts = [...document.querySelectorAll("main :is(p, th, td, h2, h3, li, summary, dd)")].map((n) => light(getComputedStyle(n).color));
+  const drawn = [...document.querySelectorAll("main svg :is(circle.dot, rect.each, text)")].map((n) => light(getComputedStyle(n).fill));
+  found.dark = paper < 0.1 && texts.length > 20 && drawn.length > 5 && [...texts, ...drawn].every((v) => v > 0.35);
   const psnr = document.querySelector(".item .figures dd");
   const place = psnr.getBoundingClientRect();
-  found.psnr = place.width > 0 && place.left >= 0 && place.right <= innerWidth && !psnr.closest("details") && psnr.textContent === "25.00 dB";
+  found.psnr = place.width > 0 && place.left >= 0 && place.right <= innerWidth && psnr.textContent === "25.00 dB";
   parent.postMessage({ [innerWidth < 800 ? "phone" : "desk"]: Object.entries(found).join(" ") }, "*");`)
 	both := filepath.Join(filepath.Dir(index), "both.html")
 	frame := `<!DOCTYPE html><html><script>addEventListener("message", (e) => Object.assign(document.documentElement.dataset, e.data));</script>
 <iframe src="index.html" width="360" height="740" style="border: 0"></iframe><iframe src="index.html" width="1280" height="740" style="border: 0"></iframe></html>`
 	reporttest.Must(t, os.WriteFile(both, []byte(frame), 0o644))
-	const want = "reached,true page,true psnr,true"
+	const want = "reached,true page,true broken, cells,true dark,true psnr,true"
 	wantStates(t, browse(t, both, ""), map[string]string{"phone": want, "desk": want})
 }
 

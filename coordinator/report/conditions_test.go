@@ -332,7 +332,7 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 	if len(s.Rows) != 1 || s.Varying.Precision || len(s.Rows[0].Precisions) != 2 {
 		t.Fatalf("rows %+v, varying %+v", s.Rows, s.Varying)
 	}
-	if note := table.Of(s, "-").Notes[0]; !strings.Contains(note, ", float16 and float32, ") {
+	if note := table.Of(s, "-").Notes[0].Text; !strings.Contains(note, ", float16 and float32") {
 		t.Errorf("the first note is %q", note)
 	}
 	var out bytes.Buffer
@@ -352,7 +352,7 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 	}
 	// One precision needs no note; the head of the table and the page name it.
 	s = summaryOf(t, results[:2], selection.First)
-	notes := table.Of(s, "-").Notes
+	notes := table.Texts(table.Of(s, "-").Notes)
 	if text := strings.Join(notes[1:], " "); strings.Contains(text, "precision") || !strings.Contains(notes[0], "float32") {
 		t.Errorf("notes %q", notes)
 	}

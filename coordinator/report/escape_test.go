@@ -51,7 +51,7 @@ func hostileTexts(t *testing.T) map[string]string {
 	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
 		write("rows", format, func(w *bytes.Buffer) error { return table.Write(w, s, format) })
 		write("by method", format, func(w *bytes.Buffer) error {
-			return table.Layout{Methods: true, Columns: append([]string{"n", "PSNR", "±95%"}, hostileNames[0], hostileNames[9])}.Write(w, s, format)
+			return table.Layout{Methods: true, Columns: append([]string{"images", "PSNR", "±95%"}, hostileNames[0], hostileNames[9])}.Write(w, s, format)
 		})
 		write("published", format, func(w *bytes.Buffer) error { return published.Write(w, s, p, format) })
 	}

@@ -287,8 +287,8 @@ func TestFiguresOfUnusableResults(t *testing.T) {
 		}
 	}
 	store := reporttest.NewMemory()
-	if figures := figuresOf(t, store, []item.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}, selection.First); len(figures) != 3 {
-		t.Errorf("one item has %d figures, want two histograms and the residual", len(figures))
+	if figures := figuresOf(t, store, []item.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}, selection.First); len(figures) != 1 {
+		t.Errorf("one item has %d figures, want the residual", len(figures))
 	}
 }
 
@@ -327,7 +327,7 @@ func TestStaleFilesAreRemoved(t *testing.T) {
 				t.Errorf("%s: %s remains", name, key)
 			}
 		}
-		if store.Files["figures/histogram_psnr_hdr.svg"] == nil {
+		if store.Files["figures/residual_vs_psnr_hdr.svg"] == nil {
 			t.Errorf("%s: no figure was written", name)
 		}
 	}
@@ -401,10 +401,10 @@ func TestManyProblemsAreBounded(t *testing.T) {
 		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), reporttest.With(float64(i+1)/100, `{"steps":2}`)))
 	}
 	figures := figuresOf(t, store, results, selection.First)
-	if len(figures) != 1+3*16 {
+	if len(figures) != 1+16 {
 		t.Errorf("%d figures", len(figures))
 	}
-	if got := strings.Count(string(store.Files[KeyCaptions]), "The first 16 of 19 problems have such figures."); got != 3*16 {
+	if got := strings.Count(string(store.Files[KeyCaptions]), "The first 16 of 19 problems have such figures."); got != 16 {
 		t.Errorf("%d captions state the bound", got)
 	}
 	if got := len(figures["psnr_vs_sigma_hdr"]["ddiff psnr"]); got != 16+3 {

@@ -28,7 +28,7 @@ func TestSweepsAreNotPooled(t *testing.T) {
 	var got []string
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		got = append(got, strings.ReplaceAll(texts(shown.Lines[i][:shown.Labels]), " ", " | "))
+		got = append(got, strings.ReplaceAll(texts(shown.Lines[i][:slices.IndexFunc(shown.Columns, func(c table.Column) bool { return !c.Label })]), " ", " | "))
 		if r.Images != 2 || r.PSNR().N != 2 {
 			t.Errorf("row %v: %d images, n = %d, want 2", got[i], r.Images, r.PSNR().N)
 		}
@@ -222,7 +222,7 @@ func TestWarningsAreCounted(t *testing.T) {
 		t.Errorf("%d items, %v, rows %d and %d", items, codes, s.Rows[0].Warned, s.Rows[1].Warned)
 	}
 	const note = "3 of 4 finished items have warnings: flat 2, residual 2; see the column warnings of results.csv."
-	if notes := table.Of(s, "-").Notes; !slices.Contains(notes, note) {
+	if notes := table.Texts(table.Of(s, "-").Notes); !slices.Contains(notes, note) {
 		t.Errorf("notes %q, want %q", notes, note)
 	}
 	// A method of which half of the items have warnings is marked; its problem has no best figure and no p value.
@@ -246,7 +246,7 @@ func TestWarningsAreCounted(t *testing.T) {
 		t.Error("the page does not mark the suspect row")
 	}
 	without := summaryOf(t, []item.Result{reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0))}, selection.First)
-	if notes := strings.Join(table.Of(without, "-").Notes, " "); strings.Contains(notes, "warnings") {
+	if notes := strings.Join(table.Texts(table.Of(without, "-").Notes), " "); strings.Contains(notes, "warnings") {
 		t.Errorf("without warnings: %q", notes)
 	}
 }
@@ -259,7 +259,7 @@ func TestTunedRowsAreBounded(t *testing.T) {
 		for i := range rows {
 			all = append(all, aggregate.Row{Problem: sweep.Problem{Task: fmt.Sprint("task", i)}, Approach: sweep.Approach{Method: "ddiff"}, Preset: "natural", Images: 4, TunedImages: 1 + i%4})
 		}
-		notes := slices.DeleteFunc(table.Of(aggregate.Summary{Rows: all, Varying: aggregate.Varying{Preset: true}}, "-").Notes, func(note string) bool {
+		notes := slices.DeleteFunc(table.Texts(table.Of(aggregate.Summary{Rows: all, Varying: aggregate.Varying{Preset: true}}, "-").Notes), func(note string) bool {
 			return !strings.Contains(note, "images of the same row")
 		})
 		if len(notes) != 1 || strings.Count(notes[0], " images of task") != 5 || !strings.HasSuffix(notes[0], more) ||

@@ -126,7 +126,7 @@ func TestPublishedLines(t *testing.T) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
 	for _, want := range []string{
-		"task method n PSNR PSNR theirs difference residual residual theirs difference",
+		"task method images PSNR PSNR theirs difference residual residual theirs difference",
 		"hdr ddiff 2 27.00 ±12.71 27.500 ±0.4 -0.50 0.0020 ±0.0000 0.0040 -0.0020",
 		"hdr toy 2 27.00 ±12.71 - - 0.0020 ±0.0000 - -",
 		"hdr DAPS | x - - 28.10 - - 0.005 -",

@@ -97,7 +97,7 @@ func write(ctx context.Context, store result.Files, campaign Campaign, set *entr
 	}
 	lost = append(lost, drawn.Lost...)
 	missing, err = page.Write(ctx, store, campaign, summary, shown, page.Parts{
-		List: list, Mosaic: mosaic, Sheets: sheets, Figures: drawn.Stored, Pictures: runs.pictures,
+		List: list, Mosaic: mosaic, Sheets: sheets, Figures: drawn.Stored, Pictures: runs.pictures, Groups: set.Groups,
 	})
 	if err == nil {
 		err = removeStale(ctx, store, campaign.Tasks, sheets, mosaic, runs.keys)
@@ -107,12 +107,12 @@ func write(ctx context.Context, store result.Files, campaign Campaign, set *entr
 
 // removeStale removes the contact sheets, the mosaic and the pictures of runs that do not belong to this report, and no
 // other file of their folders.
-func removeStale(ctx context.Context, store result.Files, known operator.Set, sheets []sheet.File, mosaic *page.Mosaic, runs []string) error {
+func removeStale(ctx context.Context, store result.Files, known operator.Set, sheets []sheet.File, mosaic bool, runs []string) error {
 	current := runs
 	for _, s := range sheets {
 		current = append(current, s.Key)
 	}
-	if mosaic != nil {
+	if mosaic {
 		current = append(current, KeyMosaic)
 	}
 	var stale []string

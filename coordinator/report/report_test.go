@@ -105,6 +105,6 @@ func TestWriteRefusesInvalidItems(t *testing.T) {
 	}
 }
 
-// csvHeader is the header of results.csv. Scripts read it: columns are only appended.
-const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
-	"psnr,ssim,psnr_y,haarpsi,sharpness,residual,residual_ratio,baseline_psnr,seconds,steps,fit,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings,sigma_estimated,photons"
+// csvHeader is the header of results.csv. Scripts read it by name.
+const csvHeader = "item,image,task,params,sigma,photons,size,prior,preset,method,settings,precision,run,seed,outcome,reason," +
+	"psnr,baseline_psnr,gain,ssim,psnr_y,haarpsi,sharpness,residual,residual_ratio,seconds,network,network_backward,operator,autoencoder,autoencoder_backward,steps,fit,metrics,warnings,sigma_estimated"

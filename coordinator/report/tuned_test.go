@@ -112,7 +112,7 @@ func TestTablesSayWhatWasTunedOnTheirImages(t *testing.T) {
 		if r := s.Rows[0]; len(s.Rows) != 1 || r.TunedImages != tt.tuned || r.PresetImages != tt.preset {
 			t.Errorf("%s: %d tuned images and %d of the preset in %d rows, want %d and %d", name, r.TunedImages, r.PresetImages, len(s.Rows), tt.tuned, tt.preset)
 		}
-		notes := strings.Join(table.Of(s, "-").Notes, " ")
+		notes := strings.Join(table.Texts(table.Of(s, "-").Notes), " ")
 		want := fmt.Sprintf("with images of the same row, so that its figures are too good: %d of %d images", tt.tuned+tt.preset, len(tt.images))
 		if got := strings.Contains(notes, want); got != (tt.tuned+tt.preset > 0) {
 			t.Errorf("%s: note %v:\n%s", name, got, notes)

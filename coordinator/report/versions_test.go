@@ -101,7 +101,7 @@ func TestFurtherMetrics(t *testing.T) {
 	}
 	var csv strings.Builder
 	reporttest.Must(t, table.WriteCSV(&csv, reporttest.Stream(results), nil))
-	reporttest.Contains(t, csv.String(), "autoencoder_backward,precision,warnings,sigma_estimated,photons,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@2;ssim@1,100,0,300,0,0,,,,,0.2\n", "psnr@1;residual@2;ssim@1,100,0,300,0,0,,,,,\n", "center_crop,,,,,,,,,,,\n")
+	reporttest.Contains(t, csv.String(), ",residual_ratio,lpips_vgg,seconds,", ",0.2,2,100,0,300,0,0,100,center_crop,lpips_vgg@1:aaaaaaaa;psnr@1;residual@2;ssim@1,,\n", ",,2,100,0,300,0,0,100,center_crop,", ",,,,,,,,,,,,,,center_crop,,,\n")
 	var out bytes.Buffer
 	reporttest.Must(t, table.WriteParquet(&out, reporttest.Stream(results), nil))
 	rows, err := parquet.Read[struct {

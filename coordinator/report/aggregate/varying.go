@@ -131,6 +131,11 @@ func setVarying(rows []*Row, get func(*Row) string, set func(*Row, string)) bool
 	return any
 }
 
+// SharedParams are the parameters that do not vary.
+func (r *Row) SharedParams() string {
+	return strings.Join(sweep.Without(r.Params, r.VaryingParams), ", ")
+}
+
 // Variants returns the varying properties of each row in one text.
 func (s Summary) Variants() map[sweep.Cell]string {
 	out := make(map[sweep.Cell]string)

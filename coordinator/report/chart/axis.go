@@ -113,9 +113,6 @@ func (a *Axis) ticks(e extent) []plot.Tick {
 				step *= m
 			}
 		}
-		if a.Integers {
-			step = max(1, step)
-		}
 		for i := math.Ceil(e.low / step); i*step <= e.high; i++ {
 			add(i*step, true)
 		}

@@ -50,8 +50,6 @@ type Axis struct {
 	Log bool
 	// Zero includes zero in the range of a linear axis.
 	Zero bool
-	// Integers omits ticks between integers.
-	Integers bool
 	// Ticks are the values with a label. Empty means round values.
 	Ticks []float64
 }
@@ -67,8 +65,6 @@ const (
 	Markers
 	// Dots are points without a line.
 	Dots
-	// Steps is the outline of a histogram: the height Y from X to the next point's X.
-	Steps
 )
 
 // Series is a list of points.

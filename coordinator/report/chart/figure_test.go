@@ -40,7 +40,7 @@ func sample() *Chart {
 				{Label: "b", Kind: Markers, Points: gaps}, {Label: "c", Kind: Markers, Points: points(math.Log)},
 			}},
 			{Diagonal: true, Series: []Series{{Kind: Dots, Points: gaps}}},
-			{Y: Axis{Zero: true}, Series: []Series{{Label: "d", Kind: Steps, Points: points(math.Abs)}}},
+			{Series: []Series{{Label: "d", Kind: Dots, Points: points(math.Abs)}}},
 			{Title: "nothing"},
 		},
 	}
@@ -213,7 +213,6 @@ func TestUnusualPanels(t *testing.T) {
 		"one point":   {{Label: "a", Kind: Markers, Points: []Point{At(1, 1)}}},
 		"huge values": {{Label: "a", Kind: Curve, Points: []Point{At(1, -largest), At(2, largest), At(3, math.MaxFloat64)}}},
 		"tiny values": {{Label: "a", Kind: Curve, Points: []Point{At(1, 5e-324), At(2, 1e-320)}}},
-		"one step":    {{Label: "a", Kind: Steps, Points: []Point{At(1, 1)}}},
 	} {
 		for _, log := range []bool{false, true} {
 			c := &Chart{Width: OneColumn, Panels: []Panel{{Y: Axis{Log: log}, X: Axis{Log: log}, Series: series}}}
@@ -250,7 +249,6 @@ func TestTicks(t *testing.T) {
 		{Axis{Log: true}, []float64{0.3, 4000}, "1 10 100 1000"},
 		{Axis{Log: true}, []float64{15, 60}, "20 50"},
 		{Axis{Ticks: []float64{0.02, 0.05, 0.1}}, []float64{0.02, 0.1}, "0.02 0.05 0.1"},
-		{Axis{Zero: true, Integers: true}, []float64{1, 2}, "0 1 2"},
 	} {
 		var labels []string
 		for _, tick := range tt.axis.ticks(tt.axis.extent(tt.values)) {

@@ -135,10 +135,6 @@ func (s *Series) plotters(look style, x, y extent) []plot.Plotter {
 		slices.Reverse(lower)
 		areas = append(areas, &plotter.Polygon{XYs: []plotter.XYs{append(upper, lower...)}, Color: look.translucent(0x38)})
 		lines = append(lines, line)
-		if s.Kind == Steps {
-			line.StepStyle, line.FillColor = plotter.PostStep, look.translucent(0x24)
-			line.XYs = slices.Insert(line.XYs, 0, plotter.XY{X: line.XYs[0].X, Y: y.clamp(0)})
-		}
 	}
 	switch s.Kind {
 	case Curve:

@@ -67,7 +67,7 @@ func TestCompare(t *testing.T) {
 	half, err := comparison.Compare(reporttest.Stream(append(solvedBy(t, "diffpir", 0.25, warned)[:5:5], a[5:]...)), reporttest.Stream(b), nil, "", "")
 	reporttest.Must(t, err)
 	reporttest.Must(t, half.WriteText(&suspect, 0))
-	if s := suspect.String(); strings.Count(s, " †") != 1 || !strings.Contains(s, "\n† At least half") || !strings.Contains(s, "]  -  ") || !strings.Contains(s, "0.125") ||
+	if s := suspect.String(); strings.Count(s, " †") != 1 || !strings.Contains(s, "\n† At least half") || !strings.Contains(s, "]       -         -") || !strings.Contains(s, "0.125") ||
 		!strings.Contains(s, "No p value can be below 0.12 here (n = 5, tests: 2)") {
 		t.Errorf("one suspect problem:\n%s", s)
 	}

@@ -27,49 +27,51 @@ const (
 
 // WriteText writes one line per problem, one per condition in which the sides differ, and the largest differences by measurement, at most the given number.
 func (v *Versus) WriteText(w io.Writer, largest int) error {
-	out := table.NewWriter(w)
 	name, unit, decimals := v.heading()
-	fmt.Fprintf(out, "problem\tn\t%s A\t%s B\tA - B\t95%% interval\tp\tp (Holm)\n", name, name)
+	t := table.Table{Columns: table.Names([]string{"problem"}, "images", name+" A", name+" B", "A - B", "95% interval", "p", "p (Holm)")}
+	note := func(format string, args ...any) {
+		t.Notes = append(t.Notes, table.Note{Text: fmt.Sprintf(format, args...)})
+	}
 	tests, images, suspect := 0, 0, false
 	for _, r := range v.Rows {
-		problem, p, holm := sweep.Printable(r.Describe()), probability(r.P), probability(r.PHolm)
+		problem, p, holm := r.Describe(), probability(r.P), probability(r.PHolm)
 		if r.P != nil {
 			tests, images = tests+1, max(images, r.Difference.N)
 		}
 		if r.Suspect {
 			suspect, problem, p, holm = true, problem+table.Suspect, "-", "-"
 		}
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", problem, r.Difference.N,
-			table.Mean(r.MeanA, decimals, "-"), table.Mean(r.MeanB, decimals, "-"), table.SignedMean(r.Difference, decimals, "-"), table.Interval(r.Difference, decimals), p, holm)
+		t.Lines = append(t.Lines, table.Cells([]string{problem, strconv.Itoa(r.Difference.N), table.Mean(r.MeanA, decimals, "-"), table.Mean(r.MeanB, decimals, "-"),
+			table.SignedMean(r.Difference, decimals, "-"), table.Interval(r.Difference, decimals), p, holm}))
 	}
-	fmt.Fprint(out, "n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
+	note("Each image is one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.")
 	if suspect {
-		fmt.Fprintln(out, strings.TrimSpace(table.Suspect)+" At least half of the items of a side have warnings: the figures may be wrong, and no p value is given.")
+		note("%s At least half of the items of a side have warnings: the figures may be wrong, and no p value is given.", strings.TrimSpace(table.Suspect))
 	}
-	if note := statistic.UnreachableNote(tests, images); note != "" {
-		fmt.Fprintln(out, note)
+	if text := statistic.UnreachableNote(tests, images); text != "" {
+		note("%s", text)
 	}
 	for _, u := range v.Unequal {
-		fmt.Fprintln(out, sweep.Printable("note: "+u.String()))
+		note("note: %s", u)
 	}
 	for _, r := range v.Rows {
 		if r.LeftOut > 0 {
-			fmt.Fprintf(out, "%s: %d measurements have no %s from both sides.\n", sweep.Printable(r.Describe()), r.LeftOut, name)
+			note("%s: %d measurements have no %s from both sides.", r.Describe(), r.LeftOut, name)
 		}
 	}
 	for i, only := range [][]sweep.Problem{v.OnlyA, v.OnlyB} {
 		for _, p := range only {
-			fmt.Fprintf(out, "%s: only in %c.\n", sweep.Printable(p.Describe()), 'A'+i)
+			note("%s: only in %c.", p.Describe(), 'A'+i)
 		}
 	}
 	if n := min(largest, len(v.Images)); n > 0 {
-		fmt.Fprint(out, "\nlargest differences:\n")
+		note("")
+		note("largest differences:")
 		for _, d := range v.Images[:n] {
-			fmt.Fprintf(out, "%s%s  %s  %s (A %s, B %s)\n", table.Signed(d.Difference(), decimals), unit, sweep.Printable(d.Image), sweep.Printable(d.Describe()),
-				table.Decimal(d.ValueA, decimals), table.Decimal(d.ValueB, decimals))
+			note("%s%s  %s  %s (A %s, B %s)", table.Signed(d.Difference(), decimals), unit, d.Image, d.Describe(), table.Decimal(d.ValueA, decimals), table.Decimal(d.ValueB, decimals))
 		}
 	}
-	return out.Flush()
+	return t.Write(w, table.FormatText, "comparison")
 }
 
 // heading returns the heading of the metric's columns, its unit, and the number of decimals.

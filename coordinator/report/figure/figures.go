@@ -35,14 +35,13 @@ const (
 const (
 	figureSweep       = "psnr_vs_"
 	figureConvergence = "convergence_"
-	figureHistogram   = "histogram_"
 	figurePairs       = "pairs_"
 	figureResidual    = "residual_vs_psnr_"
 )
 
 // Kinds are the beginnings of the names of all figures.
 func Kinds() []string {
-	return []string{figureSweep, figureConvergence, figureHistogram, figurePairs, figureResidual}
+	return []string{figureSweep, figureConvergence, figurePairs, figureResidual}
 }
 
 // Bounds of the figures of a report.
@@ -175,7 +174,7 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	}
 	f.name = w.used.Unique(f.name, "-_.")
 	f.Description = sweep.Printable(f.caption())
-	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns}
+	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns, Sweep: strings.HasPrefix(f.name, figureSweep)}
 	type output struct {
 		extension string
 		key       *string
@@ -257,6 +256,6 @@ func (w *figureWriter) removeFigure(ctx context.Context, name string) error {
 // keys.
 type File struct {
 	Name, Caption, SVG, PNG, CSV string
-	// Wide is set for figures of two columns, which get a row of their own on the page.
-	Wide bool
+	// Wide is set for figures of two columns, which get a row of their own on the page. Sweep: the figure is of all problems of a task.
+	Wide, Sweep bool
 }

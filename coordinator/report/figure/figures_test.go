@@ -57,29 +57,6 @@ func TestLongTraceIsThinned(t *testing.T) {
 	}
 }
 
-func TestHistogram(t *testing.T) {
-	t.Parallel()
-	var h, extreme histogram
-	for _, v := range []float64{20, 20.1, 20.9, 21, 23.99, math.NaN()} {
-		h.add(v)
-	}
-	var got []string
-	for _, p := range h.steps(1) {
-		got = append(got, fmt.Sprintf("%g:%g", p.X, p.Y))
-	}
-	if want := "20:3 21:1 22:0 23:1 24:0"; len(h) != 5 || strings.Join(got, " ") != want {
-		t.Errorf("%d values in %v, want %s", len(h), got, want)
-	}
-	if w := binWidth([]histogram{h}); w != 0.5 { // eight bins
-		t.Errorf("bins of %g dB", w)
-	}
-	extreme.add(-0.1)
-	extreme.add(-1e300)
-	if w := binWidth([]histogram{extreme}); w != 100 || len(extreme.steps(w)) != 11 {
-		t.Errorf("%d bins of %g dB", len(extreme.steps(w)), w)
-	}
-}
-
 // A trace may hold null, and curves may be infinite after an overflow.
 func TestConvergenceOfUndefinedValues(t *testing.T) {
 	t.Parallel()

@@ -99,7 +99,7 @@ func (w *figureWriter) problem(ctx context.Context, p *problemFigures, problems 
 		items += c.row.Items
 		failed += c.row.Failed + c.row.Dead
 	}
-	for _, f := range append([]*statFigure{convergence, p.pairs(), p.residuals()}, p.histograms()...) {
+	for _, f := range []*statFigure{convergence, p.pairs(), p.residuals()} {
 		if failed > 0 {
 			f.notes = append(f.notes, plural(failed, "item")+" of "+plural(items, "item")+" failed.")
 		}

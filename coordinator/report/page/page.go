@@ -11,10 +11,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"slices"
+	"math"
 	"strconv"
 
 	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sheet"
@@ -42,29 +43,34 @@ type page struct {
 	Style  template.CSS
 	Script template.JS
 
-	Campaign  Campaign
-	Facts     []fact
-	Summary   aggregate.Summary
-	Columns   []string // headings of the columns with text, without the task's
-	Metrics   []string // headings of the columns after the fixed ones
-	Rows      []tableRow
-	Settings  []setting
-	Notes     []string
-	Published *table.Table
-	Runs      *table.Table
-	Sheets    []sheetLink
+	Campaign Campaign
+	Summary  aggregate.Summary
+	Lead     string
+	Files    []fileLink
+	Care     []table.Note
+	Pictures pictures
+	// Means are the columns of the first sight, Further the others, Notes the sentences about both by their place.
+	Means, Further means
+	Notes          [table.Nowhere + 1][]string
+	Gains, Pairs   *plot
+	Matrix         *matrix
+	Published      *table.Table
+	Runs           *table.Table
 	// Figures are shown at once, MoreFigures on a click.
 	Figures, MoreFigures []figure.File
-	Links                []string
+	Settings, Shared     []setting
+	Facts                []fact
 	Failures             []failure
 	MoreFailed           int
-	Mosaic               *Mosaic
 	// Listed is the number of items in the page's table, Hidden the number of other finished items.
 	Listed, Hidden int
 	Data           pageData
 	// Curves are the solver's curves of a selection of items by their row. The page parses them when they are needed.
 	Curves map[string]*figure.Curves
 }
+
+// fileLink is a file beside the page; Size is empty if it is written later.
+type fileLink struct{ Key, Size string }
 
 // pageData is the input of the page's script; html/template escapes it.
 type pageData struct {
@@ -76,15 +82,14 @@ type pageData struct {
 // maxFigures bounds the figures that the page shows at once.
 const maxFigures = 6
 
-type sheetLink struct{ Label, Path string }
-
 // Parts are the files that the page refers to, made before it.
 type Parts struct {
-	List   *Listing
-	Mosaic *Mosaic // nil without finished items
-	Sheets []sheet.File
-	// Figures are shown above the images, in this order.
+	List    *Listing
+	Mosaic  bool // there is one
+	Sheets  []sheet.File
 	Figures []figure.File
+	// Groups are the measurements of the rows of the summary.
+	Groups []*entry.Group
 	// Pictures are further pictures of an item, by its id. Each path is relative to the page.
 	Pictures map[string][]PictureFile
 }
@@ -124,18 +129,19 @@ func Write(
 			curvesOf[strconv.Itoa(row)] = c
 		}
 	}
+	p := newPage(campaign, summary, shown, with)
 	if to, ok := store.(pictureCopier); ok {
+		rows = append(p.Pictures.rowsOf(with.List), rows...)
 		missing, err := with.List.copyPictures(ctx, to, with.List.copied(rows, maxCopied))
 		if err != nil {
 			return nil, err
 		}
 		lost = append(lost, missing...)
 	}
-	if with.Pictures == nil {
-		with.Pictures = map[string][]PictureFile{}
-	}
-	p := newPage(campaign, summary, shown, with)
 	p.Curves = curvesOf
+	if p.Files, err = fileLinks(ctx, store, with.Mosaic); err != nil {
+		return nil, err
+	}
 	out, err := renderPage(p)
 	if err != nil {
 		return nil, err
@@ -160,35 +166,73 @@ func renderPage(p *page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// fileLinks are the files to take along.
+func fileLinks(ctx context.Context, store result.Files, mosaic bool) (out []fileLink, err error) {
+	for _, key := range []string{table.KeyCSV, table.KeySummaryJSON, table.KeySummaryMarkdown, KeyMosaic, figure.Folder + figure.KeyCaptions} {
+		for info, err := range store.List(ctx, key) {
+			if err != nil {
+				return nil, fmt.Errorf("list %s: %w", key, err)
+			}
+			if info.Key == key && (key != KeyMosaic || mosaic) {
+				out = append(out, fileLink{key, bytesText(info.Size)})
+			}
+		}
+	}
+	return out, nil
+}
+
+// bytesText is a size of a file.
+func bytesText(n int64) string {
+	if n < 1e6 {
+		return strconv.FormatInt((n+999)/1000, 10) + "\u00a0kB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "\u00a0MB"
+}
+
 func newPage(campaign Campaign, summary aggregate.Summary, shown *Gallery, with Parts) *page {
-	means := table.Of(summary, "–")
-	metrics := slices.Index(means.Head, "s/image") + 1
+	if with.Pictures == nil {
+		with.Pictures = map[string][]PictureFile{}
+	}
+	all := table.Of(summary, "–")
 	p := &page{
 		Style:    template.CSS(pageStyle),
 		Script:   template.JS(pageScript), //nolint:gosec // our own file
 		Campaign: campaign,
-		Facts:    campaignFacts(campaign, summary, with.List),
 		Summary:  summary,
-		Columns:  capitals(means.Head[1:means.Labels]),
-		Metrics:  means.Head[metrics:],
-		Rows:     tableRows(summary, means),
-		Settings: tableSettings(summary),
-		Notes:    means.Notes,
-		Runs:     newRunsTable(summary, means),
-		Figures:  with.Figures[:min(len(with.Figures), maxFigures)],
-		Links:    []string{table.KeyCSV, table.KeySummaryJSON, table.KeySummaryMarkdown},
-		Mosaic:   with.Mosaic,
+		Lead:     lead(campaign, summary, shown),
+		Pictures: newPictures(summary, with.List, with.Sheets, campaign.Tasks),
+		Gains:    newGains(summary, with.Groups),
+		Pairs:    newPairs(summary, campaign.Tasks),
+		Matrix:   newMatrix(summary, with.Groups),
+		Runs:     newRunsTable(summary, all),
+		Facts:    campaignFacts(campaign, summary, with.List, shown),
 		Listed:   len(with.List.ID),
 		Hidden:   summary.Done - len(with.List.ID),
 		Data:     pageData{Items: with.List, Pictures: with.Pictures},
+	}
+	p.Means, p.Further = newMeans(summary, all)
+	p.Means.addRanges(summary)
+	p.Settings, p.Shared = tableSettings(summary)
+	for _, n := range all.Notes {
+		if n.Care != "" {
+			p.Care = append(p.Care, n)
+		} else {
+			p.Notes[n.Place] = append(p.Notes[n.Place], n.Text)
+		}
+	}
+	if note := widthNote(summary); note != nil {
+		p.Care = append(p.Care, *note)
 	}
 	if campaign.Published != nil {
 		published := campaign.Published.Table(summary, "–")
 		p.Published = &published
 	}
-	p.MoreFigures = with.Figures[len(p.Figures):]
-	for _, s := range with.Sheets {
-		p.Sheets = append(p.Sheets, sheetLink{s.Label, s.Key})
+	for _, f := range with.Figures {
+		if f.Sweep && len(p.Figures) < maxFigures {
+			p.Figures = append(p.Figures, f)
+		} else {
+			p.MoreFigures = append(p.MoreFigures, f)
+		}
 	}
 	for _, e := range shown.failures {
 		p.Failures = append(p.Failures, failure{
@@ -197,6 +241,28 @@ func newPage(campaign Campaign, summary aggregate.Summary, shown *Gallery, with 
 	}
 	p.MoreFailed = summary.Failed + summary.Dead - len(p.Failures)
 	return p
+}
+
+// fewImages is the number of images below which intervals are wide.
+const fewImages = 10
+
+// widthNote says how closely the mean PSNR of few images is known; nil of many.
+func widthNote(s aggregate.Summary) *table.Note {
+	most, best := 0, math.Inf(1)
+	for i := range s.Rows {
+		e := s.Rows[i].PSNR()
+		if most = max(most, e.N); e.HalfWidth != nil {
+			best = min(best, *e.HalfWidth)
+		}
+	}
+	switch {
+	case most == 0 || most >= fewImages:
+		return nil
+	case most == 1:
+		return &table.Note{Care: "One image", Text: "There are no intervals, and nothing says how another image would fare."}
+	}
+	return &table.Note{Care: "Few images make wide intervals", Text: fmt.Sprintf("With %s the mean PSNR is known to ± %s dB at best. Gains are firmer: each image is its own control.",
+		inWords(most, "image", "images"), table.Decimal(best, 1))}
 }
 
 // Key is the key of the page.

@@ -92,8 +92,8 @@ func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 		l.Add(e)
 	}
 	got := make(map[string][]string)
-	for _, r := range mosaicRows(l) {
-		for _, item := range r.items {
+	for _, r := range problemRows(l, true) {
+		for _, item := range r.parts() {
 			row := item[0]
 			text := fmt.Sprintf("%s %.0f %.0f %d", l.Names[l.Name[row]], l.Scores["psnr"][row], l.Scores["residual"][row], l.Run[row])
 			for k, other := range item[1:] {

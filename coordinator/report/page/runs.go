@@ -11,12 +11,11 @@ import (
 
 // newRunsTable returns the table that compares runs, nil if no row has several. Its columns with text are those of the summary's table.
 func newRunsTable(s aggregate.Summary, summary table.Table) *table.Table {
-	t := &table.Table{Labels: summary.Labels}
-	t.Head = append(slices.Clone(summary.Head[:t.Labels]), "measurements", "runs", "PSNR of the mean", "mean PSNR", "error / deviation", "correlation")
-	t.Notes = []string{
-		"Mean and deviation of the runs of one measurement, from their 8-bit pictures. If the runs were draws from the distribution of the " +
-			"truth, error / deviation would be 1.",
-	}
+	labels := slices.IndexFunc(summary.Columns, func(c table.Column) bool { return !c.Label })
+	t := &table.Table{Columns: append(slices.Clone(summary.Columns[:labels]),
+		table.Names(nil, "measurements", "runs", "PSNR of the mean", "mean PSNR", "error / deviation", "correlation")...)}
+	t.Notes = []table.Note{{Text: "Mean and deviation of the runs of one measurement, from their 8-bit pictures. If the runs were draws from the distribution of the " +
+		"truth, error / deviation would be 1."}}
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		b := r.BetweenRuns
@@ -32,9 +31,11 @@ func newRunsTable(s aggregate.Summary, summary table.Table) *table.Table {
 			line = append(line, optionalText(c.Ratio), optionalText(c.Correlation))
 		}
 		if b.Measurements < b.Of {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s: %d of %d measurements with several runs are compared, evenly selected.", r.Label, b.Measurements, b.Of))
+			t.Notes = append(t.Notes, table.Note{Text: fmt.Sprintf("%s: %d of %d measurements with several runs are compared, evenly selected.", r.Label, b.Measurements, b.Of)})
 		}
-		t.Lines = append(t.Lines, append(slices.Clone(summary.Lines[i][:t.Labels]), table.Cells(line)...))
+		cells := append(slices.Clone(summary.Lines[i][:labels]), table.Cells(line)...)
+		cells[0].Text = r.Label
+		t.Lines = append(t.Lines, cells)
 	}
 	if len(t.Lines) == 0 {
 		return nil

@@ -22,44 +22,44 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 	variants := s.Variants()
 	varies := slices.ContainsFunc(pairs, func(pair publishedPair) bool { return pair.ours != nil && variants[pair.ours.Cell()] != "" })
 	t := table.Table{
-		Title: "Published figures of " + p.Name, Verdict: sentence(p.verdict(pairs, s)), Labels: 2,
-		Head: []string{"task", "method"},
+		Title: "Published figures of " + p.Name, Verdict: sentence(p.verdict(pairs, s)),
 	}
+	labels, heads := []string{"task", "method"}, []string{"images"}
 	if varies {
-		t.Head, t.Labels = append(t.Head, "cell"), 3
+		labels = append(labels, "cell")
 	}
-	t.Head = append(t.Head, "n")
 	figures := p.figures()
 	for k, f := range figures {
 		shown := slices.ContainsFunc(pairs, func(p publishedPair) bool { return p.ours != nil && f.of(p.ours).N > 0 })
 		if figures[k].shown = shown; shown {
-			t.Head = append(t.Head, f.heading)
+			heads = append(heads, f.heading)
 		}
-		t.Head = append(t.Head, f.heading+" theirs")
+		heads = append(heads, f.heading+" theirs")
 		if shown {
-			t.Head = append(t.Head, "difference")
+			heads = append(heads, "difference")
 		} else {
-			t.Notes = append(t.Notes, f.heading+": these results have none, or those of several networks.")
+			t.Notes = append(t.Notes, table.Note{Text: f.heading + ": these results have none, or those of several networks."})
 		}
 	}
+	t.Columns = table.Names(labels, heads...)
 	for i, pair := range pairs {
 		if i > 0 && pairs[i-1].task != pair.task {
 			t.Rules = append(t.Rules, i)
 		}
 		t.Lines = append(t.Lines, table.Cells(pair.line(s, variants, varies, figures, missing)))
 		if pair.ours != nil && pair.theirs["remark"] != "" {
-			if note := pair.task + ": " + pair.theirs["remark"] + "."; !slices.Contains(t.Notes, note) {
+			if note := (table.Note{Text: pair.task + ": " + pair.theirs["remark"] + "."}); !slices.Contains(t.Notes, note) {
 				t.Notes = append(t.Notes, note)
 			}
 		}
 	}
 	if further > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%d further tasks of the publication are not in these results.", further))
+		t.Notes = append(t.Notes, table.Note{Text: fmt.Sprintf("%d further tasks of the publication are not in these results.", further)})
 	}
 	if s.Oracle {
-		t.Notes = append(t.Notes, "* "+selection.OracleNote+".")
+		t.Notes = append(t.Notes, table.Note{Text: "* " + selection.OracleNote + "."})
 	}
-	t.Notes = append(t.Notes, "± is half the 95 % interval of the mean. Source: "+p.Source)
+	t.Notes = append(t.Notes, table.Note{Text: "± is half the 95 % interval of the mean. Source: " + p.Source})
 	return t
 }
 

@@ -122,6 +122,11 @@ func compareAssignments(a, b string) int {
 	return cmp.Compare(len(x), len(y))
 }
 
+// Without are the assignments of a list that are none of part, a result of [VaryingAssignments].
+func Without(list, part string) []string {
+	return slices.DeleteFunc(Assignments(list), func(a string) bool { return slices.Contains(strings.Fields(part), a) })
+}
+
 // VaryingAssignments returns the assignments of each list that not all lists share, and whether there are any.
 func VaryingAssignments(lists []string) (varying []string, any bool) {
 	count := make(map[string]int)

@@ -33,8 +33,8 @@ var (
 	markdownMarks = regexp.MustCompile("[\\\\`*_|<>\\[\\]&~#$!]")
 	// markdownBlock begins a list.
 	markdownBlock = regexp.MustCompile(`^(\d*)([-+.)])( |$)`)
-	// figure is a number, with its interval and the oracle's asterisk.
-	figure = regexp.MustCompile(`^([+-]?[0-9.]+(?:e[+-]?[0-9]+)?)(?: ±([0-9.]+(?:e[+-]?[0-9]+)?))?(\*?)$`)
+	// figurePattern matches a number, with its interval and the oracle's asterisk.
+	figurePattern = regexp.MustCompile(`^([+-]?[0-9.]+(?:e[+-]?[0-9]+)?)(?: ±([0-9.]+(?:e[+-]?[0-9]+)?))?(\*?)$`)
 )
 
 // latexNames typesets what LaTeX would obey or pdfLaTeX lacks. A bracket or an asterisk at the beginning of a line would belong to the command
@@ -49,7 +49,7 @@ var latexNames = strings.NewReplacer(
 // latexFigure typesets a number: signs and intervals in math mode, the oracle's asterisk as a superscript.
 func latexFigure(text string) string {
 	plain, marks := unmarked(text)
-	m := figure.FindStringSubmatch(plain)
+	m := figurePattern.FindStringSubmatch(plain)
 	if m == nil {
 		return FormatLaTeX.Escape(text)
 	}

@@ -37,7 +37,7 @@ func TestParquetEqualsCSV(t *testing.T) {
 	reporttest.Must(t, WriteCSV(&text, reporttest.Stream(results), nil))
 	lines := strings.Split(text.String(), "\n")
 	for i, r := range rows {
-		if !strings.HasPrefix(lines[i+1], strings.Join([]string{r.Item, r.Image, r.Task, r.Params, sweep.Exact(r.Sigma), r.Size, r.Prior}, ",")) {
+		if !strings.HasPrefix(lines[i+1], strings.Join([]string{r.Item, r.Image, r.Task, r.Params, sweep.Exact(r.Sigma), "", r.Size, r.Prior}, ",")) {
 			t.Errorf("row %d: %+v, in the CSV %s", i, r, lines[i+1])
 		}
 		if dead := r.Outcome == "dead"; dead != (r.PSNR == nil) || dead != (r.Reason == "killed") {

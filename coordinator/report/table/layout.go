@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
 	"ddiff/coordinator/report/aggregate"
-	"ddiff/restore/metric"
 )
 
 // ErrColumn: a table has no such column.
@@ -17,7 +15,7 @@ var ErrColumn = errors.New("unknown column")
 
 // Layout chooses what a table shows.
 type Layout struct {
-	// Columns are the headings of the numbers to show, in this order, in any case, of all metrics. Empty: those of [Of], or with Methods PSNR and SSIM.
+	// Columns are the names of the numbers to show, in this order, in any case, or their IDs, of all metrics. Empty: those of [Of], or with Methods PSNR and SSIM.
 	Columns []string
 	// Methods gives each method a line and each problem columns, as papers have it. Otherwise each problem and method is a line.
 	Methods bool
@@ -25,23 +23,16 @@ type Layout struct {
 
 // Write is [Write] with a layout. The error wraps [ErrColumn] if the table has no such column.
 func (l Layout) Write(w io.Writer, s aggregate.Summary, format Format) error {
-	metrics := shownMetrics(s)
-	for _, name := range slices.Sorted(maps.Keys(s.MetricIDs)) {
-		if _, shown := metrics.Find(name); !shown && len(l.Columns) > 0 {
-			metrics = append(metrics, metric.Describe(name))
-		}
-	}
-	t := tableOf(s, metrics, format.Missing())
+	t := tableOf(s, len(l.Columns) > 0, format.Missing())
 	picked, err := l.pick(t)
 	if err != nil {
 		return err
 	}
-	labels := slices.Clone(t.Head[:t.Labels])
 	if format == FormatLaTeX {
 		t.typeset(s, l.Methods)
 	}
 	if l.Methods {
-		t.turn(labels, picked, format.Missing())
+		t.turn(picked, format.Missing())
 	} else if len(l.Columns) > 0 {
 		t.keep(picked)
 	}
@@ -50,16 +41,20 @@ func (l Layout) Write(w io.Writer, s aggregate.Summary, format Format) error {
 
 // pick returns the indices of the chosen columns.
 func (l Layout) pick(t Table) (picked []int, err error) {
-	names := l.Columns
+	names, labels := l.Columns, t.labels()
 	if len(names) == 0 && l.Methods {
 		names = []string{"PSNR", "SSIM"}
 	}
 	for _, name := range names {
-		k := slices.IndexFunc(t.Head[t.Labels:], func(h string) bool { return strings.EqualFold(h, name) })
+		k := slices.IndexFunc(t.Columns[labels:], func(c Column) bool { return strings.EqualFold(c.Name, name) || c.ID == name })
 		if k < 0 {
-			return nil, fmt.Errorf("%w %q: want some of %s", ErrColumn, name, strings.Join(t.Head[t.Labels:], ", "))
+			var known []string
+			for _, c := range t.Columns[labels:] {
+				known = append(known, c.Name)
+			}
+			return nil, fmt.Errorf("%w %q: want some of %s", ErrColumn, name, strings.Join(known, ", "))
 		}
-		picked = append(picked, t.Labels+k)
+		picked = append(picked, labels+k)
 	}
 	return picked, nil
 }
@@ -74,17 +69,18 @@ func of[T any](all []T, picked []int) (out []T) {
 
 // keep keeps the labels and the picked columns.
 func (t *Table) keep(picked []int) {
-	t.Head = append(t.Head[:t.Labels:t.Labels], of(t.Head, picked)...)
+	n := t.labels()
+	t.Columns = append(t.Columns[:n:n], of(t.Columns, picked)...)
 	for i, line := range t.Lines {
-		t.Lines[i] = append(line[:t.Labels:t.Labels], of(line, picked)...)
+		t.Lines[i] = append(line[:n:n], of(line, picked)...)
 	}
 }
 
-// turn gives each approach a line, and each problem the picked columns; labels are the headings of the labels as [Of] has them.
-func (t *Table) turn(labels []string, picked []int, missing string) {
+// turn gives each approach a line, and each problem the picked columns.
+func (t *Table) turn(picked []int, missing string) {
 	var problem, approach []int
-	for k, name := range labels {
-		if slices.Contains([]string{"task", "parameters", "sigma", "photons", "size"}, name) {
+	for k := range t.labels() {
+		if slices.Contains([]string{"task", "params", "sigma", "photons", "size"}, t.Columns[k].ID) {
 			problem = append(problem, k)
 		} else {
 			approach = append(approach, k)
@@ -93,10 +89,11 @@ func (t *Table) turn(labels []string, picked []int, missing string) {
 	key := func(line []Cell, of []int) string {
 		var texts []string
 		for _, k := range of {
+			c := t.Columns[k]
 			switch text, _ := unmarked(line[k].Text); {
 			case text == missing:
-			case labels[k] == "sigma" || labels[k] == "photons": // numbers
-				texts = append(texts, labels[k]+" "+text)
+			case c.ID == "sigma" || c.ID == "photons": // numbers
+				texts = append(texts, c.Name+" "+text)
 			default:
 				texts = append(texts, text)
 			}
@@ -122,10 +119,15 @@ func (t *Table) turn(labels []string, picked []int, missing string) {
 		}
 		cells[[2]string{p, a}] = figures
 	}
-	head := of(t.Head, approach)
+	head := of(t.Columns, approach)
 	for _, p := range problems {
 		for _, k := range picked {
-			head = append(head, p+" "+t.Head[k])
+			c := t.Columns[k]
+			if c.TeX != "" {
+				c.TeX = FormatLaTeX.Escape(p) + " " + c.TeX
+			}
+			c.Name = p + " " + c.Name
+			head = append(head, c)
 		}
 	}
 	var lines [][]Cell
@@ -147,7 +149,7 @@ func (t *Table) turn(labels []string, picked []int, missing string) {
 		}
 		lines = append(lines, line)
 	}
-	t.Labels, t.Head, t.Lines, t.Rules = len(approach), head, lines, nil
+	t.Columns, t.Lines, t.Rules = head, lines, nil
 }
 
 // unmarked divides a label into its text and its marks.

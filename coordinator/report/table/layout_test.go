@@ -41,14 +41,14 @@ func TestLayout(t *testing.T) {
 		want   []string
 	}{
 		{table.Layout{Columns: []string{"ssim", "PSNR"}}, table.FormatMarkdown, []string{
-			"| task | sigma | method | SSIM | PSNR |", "| motion\\_deblur | 0.1 | dps | 0.800 | 25.00 |", "| hdr | 0.02 | ddiff | 0.600 | 21.00 |",
+			"| task | σ | method | SSIM | PSNR |", "| motion\\_deblur | 0.1 | dps | 0.800 | 25.00 |", "| hdr | 0.02 | ddiff | 0.600 | 21.00 |",
 			"| hdr | 0.02 | dps ‡ | 0.400 | 23.00 |", "| hdr | 0.1 | ddiff | 0.300 | 18.00 |",
 		}},
 		{table.Layout{Methods: true, Columns: []string{"psnr"}}, table.FormatMarkdown, []string{
-			"| method | motion\\_deblur sigma 0.1 PSNR | hdr sigma 0.02 PSNR | hdr sigma 0.1 PSNR |", "| dps | 25.00 | 23.00 ‡ | – |", "| ddiff | – | 21.00 | 18.00 |",
+			"| method | motion\\_deblur σ 0.1 PSNR | hdr σ 0.02 PSNR | hdr σ 0.1 PSNR |", "| dps | 25.00 | 23.00 ‡ | – |", "| ddiff | – | 21.00 | 18.00 |",
 		}},
 		{table.Layout{Methods: true, Columns: []string{"psnr"}}, table.FormatLaTeX, []string{
-			`Method & Motion deblurring sigma 0.1 PSNR & High dynamic range sigma 0.02 PSNR & High dynamic range sigma 0.1 PSNR \\`,
+			`Method & Motion deblurring $\sigma$ 0.1 PSNR & High dynamic range $\sigma$ 0.02 PSNR & High dynamic range $\sigma$ 0.1 PSNR \\`,
 			`dps & 25.00 & 23.00 \textdaggerdbl{} & -- \\`, `ddiff & -- & 21.00 & 18.00 \\`,
 		}},
 	} {
@@ -60,7 +60,7 @@ func TestLayout(t *testing.T) {
 		t.Error("methods as lines have not PSNR and SSIM")
 	}
 	err := table.Layout{Columns: []string{"beauty"}}.Write(&bytes.Buffer{}, s, table.FormatText)
-	if !errors.Is(err, table.ErrColumn) || !strings.Contains(err.Error(), `"beauty": want some of n, PSNR, `) {
+	if !errors.Is(err, table.ErrColumn) || !strings.Contains(err.Error(), `"beauty": want some of images, PSNR, `) {
 		t.Errorf("error %v", err)
 	}
 }

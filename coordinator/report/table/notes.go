@@ -12,15 +12,6 @@ import (
 	"ddiff/restore/metric"
 )
 
-// costNote explains the columns of the cost, if the table has them.
-func costNote(s aggregate.Summary) []string {
-	if len(costColumns(s)) == 0 {
-		return nil
-	}
-	return []string{"Per image: network counts evaluations of the prior's network, backward the backward passes through it, operator " +
-		"the calls of A and of its Jacobian."}
-}
-
 // maxNamedRows bounds the rows that a note names.
 const maxNamedRows = 5
 
@@ -34,44 +25,39 @@ func firstRows(rows []string, more string) string {
 }
 
 // notes are the sentences below a table.
-func notes(s aggregate.Summary) []string {
-	var out []string
-	if s.Oracle {
-		out = append(out, "* "+selection.OracleNote+".")
+func (t *Table) notes(s aggregate.Summary) []Note {
+	var out []Note
+	add := func(care string, texts ...string) {
+		for _, text := range texts {
+			out = append(out, Note{Text: text, Care: care})
+		}
 	}
-	out = append(out, fmt.Sprintf("Runs: %s (%s). ±95%%: half-width of the confidence interval of the mean PSNR; n images, each one cluster.",
-		s.Rule.Sentence(), s.Rule))
+	if s.Oracle {
+		add("The truth chose the runs", "* "+selection.OracleNote+".")
+	}
+	if slices.ContainsFunc(s.Rows, func(r aggregate.Row) bool { return r.Chosen }) {
+		add("", fmt.Sprintf("Runs: %s (%s).", s.Rule.Sentence(), s.Rule))
+	}
+	out = append(out, Note{Text: "±95%: half-width of the confidence interval of the mean PSNR; each image is one cluster.", Place: Nowhere})
 	if s.Missing() > 0 {
-		out = append(out, fmt.Sprintf("%d of %d planned items have no outcome yet. A rerun of the campaign restores them.", s.Missing(), s.Planned))
+		add("Unfinished", fmt.Sprintf("%d of %d planned items have no outcome yet. A rerun of the campaign restores them.", s.Missing(), s.Planned))
 	}
 	most := mostImages(s.Rows)
 	if slices.ContainsFunc(s.Rows, func(r aggregate.Row) bool { return r.Images < most[r.Problem] }) {
-		out = append(out, strings.TrimSpace(fewer)+" Fewer images than another row of the same problem: compare the paired differences, not the means.")
+		add("Unequal images", strings.TrimSpace(fewer)+" Fewer images than another row of the same problem: compare the paired differences, not the means.")
 	}
 	if s.Failed+s.Dead > 0 {
-		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
-			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
+		add("Failures", fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.", s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
 	}
-	out = append(out, warningNote(s)...)
-	out = append(out, costNote(s)...)
-	out = append(out, partialNote(s)...)
-	if len(s.ScoredLater) > 0 {
-		var ids []string
-		for _, name := range s.ScoredLater {
-			ids = append(ids, s.MetricIDs[name])
-		}
-		for _, from := range []struct {
-			images    string
-			unclipped bool
-		}{{"the stored pictures", false}, {"the stored unclipped images", true}} {
-			some := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return metric.IsUnclipped(id) != from.unclipped })
-			if len(some) > 0 {
-				out = append(out, "Scores computed after solving, from "+from.images+": "+strings.Join(some, ", ")+".")
-			}
-		}
+	add("Warnings", warningNote(s)...)
+	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.ID == selection.CostNames[0] }) {
+		out = append(out, Note{Place: WithFurther, Text: "Per image: network counts evaluations of the prior's network, backward the backward passes through it, operator " +
+			"the calls of A and of its Jacobian."})
 	}
-	out = append(out, s.Unscored...)
-	out = append(out, tuningNotes(s.Rows, s.Varying)...)
+	add("Unequal images", t.partialNote(s)...)
+	add("", laterNotes(s)...)
+	add("Missing scores", s.Unscored...)
+	add("Scores that are too high", tuningNotes(s.Rows, s.Varying)...)
 	tests, n := 0, 0
 	for _, c := range s.Comparisons {
 		if c.P != nil {
@@ -79,31 +65,48 @@ func notes(s aggregate.Summary) []string {
 		}
 	}
 	if note := statistic.UnreachableNote(tests, n); note != "" && !s.Oracle {
-		out = append(out, note)
+		add("Too few images for a test", note)
 	}
 	for _, c := range s.Comparisons[:min(maxNotedPairs, len(s.Comparisons))] {
-		out = append(out, comparisonSentence(c, s.Oracle))
+		out = append(out, Note{Text: ComparisonSentence(c, s.Oracle), Place: WithPairs})
 	}
 	if more := len(s.Comparisons) - maxNotedPairs; more > 0 {
-		out = append(out, fmt.Sprintf("%d more comparisons are in %s.", more, KeySummaryJSON))
+		out = append(out, Note{Text: fmt.Sprintf("%d more comparisons are in %s.", more, KeySummaryJSON), Place: WithPairs})
+	}
+	return out
+}
+
+// laterNotes name the scores that were computed after solving.
+func laterNotes(s aggregate.Summary) (out []string) {
+	var ids []string
+	for _, name := range s.ScoredLater {
+		ids = append(ids, s.MetricIDs[name])
+	}
+	for _, from := range []struct {
+		images    string
+		unclipped bool
+	}{{"the stored pictures", false}, {"the stored unclipped images", true}} {
+		some := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return metric.IsUnclipped(id) != from.unclipped })
+		if len(some) > 0 {
+			out = append(out, "Scores computed after solving, from "+from.images+": "+strings.Join(some, ", ")+".")
+		}
 	}
 	return out
 }
 
 // partialNote names the figures that exist for some images of a row only, such as PSNR where some images have no truth.
-func partialNote(s aggregate.Summary) []string {
+func (t *Table) partialNote(s aggregate.Summary) []string {
 	var rows []string
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		var parts []string
-		add := func(name string, e statistic.Estimate) {
-			if e.N > 0 && e.N < r.Images {
-				parts = append(parts, fmt.Sprintf("%s of %d", name, e.N))
+		for _, c := range t.Columns {
+			if _, cost := r.Cost[c.ID]; c.mean == nil || c.half || c.Signed || cost {
+				continue
 			}
-		}
-		add("baseline", r.Baseline)
-		for _, m := range shownMetrics(s) {
-			add(m.Title, r.Metrics[m.Name])
+			if e := c.mean(r); e.N > 0 && e.N < r.Images {
+				parts = append(parts, fmt.Sprintf("%s of %d", c.Name, e.N))
+			}
 		}
 		if len(parts) > 0 {
 			rows = append(rows, fmt.Sprintf("%s: %s of %d images", s.Varying.RowName(r), strings.Join(parts, ", "), r.Images))
@@ -112,13 +115,14 @@ func partialNote(s aggregate.Summary) []string {
 	if len(rows) == 0 {
 		return nil
 	}
-	return []string{"Means over fewer than n images, because the others have no such figure: " + firstRows(rows, "; and %d more rows") + "."}
+	return []string{"Means over fewer images, because the others have no such figure: " + firstRows(rows, "; and %d more rows") + "."}
 }
 
 // maxNotedPairs bounds the comparisons below a table.
 const maxNotedPairs = 40
 
-func comparisonSentence(c aggregate.Comparison, oracle bool) string {
+// ComparisonSentence has the paired difference with its test.
+func ComparisonSentence(c aggregate.Comparison, oracle bool) string {
 	where := c.Task
 	if c.Problem != "" {
 		where += ", " + c.Problem

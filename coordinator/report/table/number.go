@@ -1,7 +1,9 @@
 package table
 
 import (
+	"math"
 	"strconv"
+	"strings"
 
 	"ddiff/coordinator/report/statistic"
 )
@@ -28,6 +30,20 @@ func Half(e statistic.Estimate, decimals int, missing string) string {
 		return missing
 	}
 	return Decimal(*e.HalfWidth, decimals)
+}
+
+// Measured has as many decimals as the interval allows, two digits of its half-width, and at most so many. half is empty without an interval.
+func Measured(e statistic.Estimate, decimals int, signed bool) (mean, half string) {
+	if h := e.HalfWidth; h != nil && *h > 0 {
+		decimals = min(decimals, max(0, 1-int(math.Floor(math.Log10(*h*1.005))))) // 0.0997 is 0.10
+		if half = Decimal(*h, decimals); strings.Trim(half, "0.") == "" {         // of values that are equal but for rounding
+			half = ""
+		}
+	}
+	if signed {
+		return Signed(e.Mean, decimals), half
+	}
+	return Decimal(e.Mean, decimals), half
 }
 
 // Interval is the text of an interval, "-" without one.

@@ -3,16 +3,11 @@ package table
 import (
 	"cmp"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/restore/metric"
 )
 
 // Suspect marks a row of which at least half of the items have warnings.
@@ -21,138 +16,45 @@ const Suspect = " †"
 // fewer marks a row with fewer images than another row of its problem.
 const fewer = " ‡"
 
-// labelColumn is a column of text.
-type labelColumn struct {
-	heading string
-	of      func(r *aggregate.Row) string
-}
-
-// labelColumns are the columns with text.
-func labelColumns(v aggregate.Varying) []labelColumn {
-	sigma := func(r *aggregate.Row) string {
-		if r.Size == "" {
-			return ""
-		}
-		return r.Sigma.String()
-	}
-	var out []labelColumn
-	for _, c := range []struct {
-		shown bool
-		labelColumn
-	}{
-		{true, labelColumn{"task", func(r *aggregate.Row) string { return r.Task }}},
-		{v.Params, labelColumn{"parameters", func(r *aggregate.Row) string { return r.VaryingParams }}},
-		{v.Sigma, labelColumn{"sigma", sigma}},
-		{v.Photons, labelColumn{"photons", func(r *aggregate.Row) string { return r.PhotonsText() }}},
-		{v.Size, labelColumn{"size", func(r *aggregate.Row) string { return r.Size }}},
-		{v.Prior, labelColumn{"prior", func(r *aggregate.Row) string { return sweep.ShortPrior(r.Prior) }}},
-		{v.Preset, labelColumn{"preset", func(r *aggregate.Row) string { return r.Preset }}},
-		{true, labelColumn{"method", func(r *aggregate.Row) string { return r.Method }}},
-		{v.Settings, labelColumn{"settings", func(r *aggregate.Row) string { return r.VaryingSettings }}},
-		{v.Precision, labelColumn{"precision", (*aggregate.Row).PrecisionText}},
-	} {
-		if c.shown {
-			out = append(out, c.labelColumn)
-		}
-	}
-	return out
-}
-
-// figureColumn is a column of numbers.
-type figureColumn struct {
-	heading string
-	text    func(e statistic.Estimate, missing string) string
-	of      func(r *aggregate.Row) statistic.Estimate
-	// chosen: the rule for runs decides the figure.
-	chosen bool
-	// merit makes the best figure of a problem bold; nil for none.
-	merit func(mean float64) float64
-}
-
-func figureColumns(s aggregate.Summary, metrics metric.Set) []figureColumn {
-	decimals := func(n int) func(statistic.Estimate, string) string {
-		return func(e statistic.Estimate, missing string) string { return Mean(e, n, missing) }
-	}
-	half := func(e statistic.Estimate, missing string) string { return Half(e, 2, missing) }
-	gain := func(e statistic.Estimate, missing string) string { return SignedMean(e, 2, missing) }
-	out := []figureColumn{{"n", nil, func(*aggregate.Row) statistic.Estimate { return statistic.Estimate{} }, false, nil}}
-	for _, m := range metrics {
-		c := figureColumn{m.Title, decimals(m.Decimals), func(r *aggregate.Row) statistic.Estimate { return r.Metrics[m.Name] }, true, nil}
-		if m.Better == metric.Higher || m.Better == metric.Lower { // the mean of distances to zero on both sides of it says nothing
-			c.merit = m.Merit
-		}
-		if out = append(out, c); m.Name == metric.NamePSNR {
-			out = append(out,
-				figureColumn{"±95%", half, (*aggregate.Row).PSNR, false, nil},
-				figureColumn{"baseline", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Baseline }, false, nil},
-				figureColumn{"gain", gain, func(r *aggregate.Row) statistic.Estimate { return r.Gain }, true, nil})
-		}
-	}
-	out = append(out, figureColumn{"s/image", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Seconds }, false, nil})
-	for _, k := range costColumns(s) {
-		out = append(out, figureColumn{costHeadings[k], decimals(0), func(r *aggregate.Row) statistic.Estimate { return r.Cost[selection.CostNames[k]] }, false, nil})
-	}
-	return out
-}
-
-// shownMetrics are the metrics with a column: the main ones, and those whose scores were computed after solving.
-func shownMetrics(s aggregate.Summary) metric.Set {
-	shown := metric.Builtin().Main()
-	for _, name := range s.ScoredLater {
-		if _, main := shown.Find(name); !main {
-			shown = append(shown, metric.Describe(name))
-		}
-	}
-	return shown
-}
-
 // Of returns one line per problem and approach; missing stands for an undefined figure. The first note states the units and what
 // all rows share.
-func Of(s aggregate.Summary, missing string) Table { return tableOf(s, shownMetrics(s), missing) }
+func Of(s aggregate.Summary, missing string) Table { return tableOf(s, false, missing) }
 
-func tableOf(s aggregate.Summary, metrics metric.Set, missing string) Table {
-	labels, figures := labelColumns(s.Varying), figureColumns(s, metrics)
-	t := Table{Labels: len(labels), Notes: append([]string{sharedNote(s)}, notes(s)...)}
-	for _, c := range labels {
-		t.Head = append(t.Head, c.heading)
-	}
-	for _, c := range figures {
-		t.Head = append(t.Head, c.heading)
-	}
+// tableOf has all metrics if they are wanted.
+func tableOf(s aggregate.Summary, all bool, missing string) Table {
+	t := Table{Columns: meanColumns(&s, all)}
+	t.Notes = append(t.sharedNotes(s), t.notes(s)...)
 	most := mostImages(s.Rows)
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		var line []Cell
-		for _, c := range labels {
-			cell := Cell{Text: cmp.Or(c.of(r), missing)}
-			if c.heading == "method" && r.Suspect() {
-				cell.Text += Suspect
-			}
-			if c.heading == "method" && r.Images < most[r.Problem] {
-				cell.Text += fewer
-			}
-			line = append(line, cell)
-		}
-		for _, c := range figures {
-			cell := Cell{}
-			if e := c.of(r); c.text == nil {
-				cell.Text = strconv.Itoa(r.Images)
-				cell.Value = cell.Text
-			} else {
-				cell.Text = c.text(e, missing)
-				if e.N > 0 {
-					cell.Value = sweep.Exact(e.Mean)
-				}
-			}
-			if c.chosen && r.Marked(s.Oracle) && cell.Text != missing {
-				cell.Text += "*"
-			}
-			line = append(line, cell)
+		for k := range t.Columns {
+			line = append(line, t.Columns[k].of(r, s.Oracle, r.Images < most[r.Problem], missing))
 		}
 		t.Lines = append(t.Lines, line)
 	}
-	t.markBest(s, figures)
+	t.markBest(s)
 	return t
+}
+
+// of is the cell of a row. fewer: another row of the problem has more images.
+func (c *Column) of(r *aggregate.Row, oracle, less bool, missing string) Cell {
+	if c.Label {
+		cell := Cell{Text: cmp.Or(c.text(r), missing)}
+		if c.ID == "method" && r.Suspect() {
+			cell.Text += Suspect
+		}
+		if c.ID == "method" && less {
+			cell.Text += fewer
+		}
+		return cell
+	}
+	cell := Cell{Estimate: c.mean(r)}
+	cell.Text = c.cell(cell.Estimate, missing)
+	if cell.Mark = c.chosen && r.Marked(oracle) && cell.Text != missing; cell.Mark {
+		cell.Text += "*"
+	}
+	return cell
 }
 
 // mostImages is the largest number of images of a row, by problem.
@@ -166,7 +68,7 @@ func mostImages(rows []aggregate.Row) map[sweep.Problem]int {
 
 // markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM, ties of the
 // printed figures included. A problem with a suspect row has none, nor has a figure that the rows have for different numbers of images.
-func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
+func (t *Table) markBest(s aggregate.Summary) {
 	if s.Oracle {
 		return
 	}
@@ -180,28 +82,32 @@ func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 	}
 	lines := t.Lines
 	for rows := range sweep.Blocks(s.Rows, func(r aggregate.Row) sweep.Problem { return r.Problem }) {
-		for k, c := range figures {
-			if len(rows) == 1 || refused[rows[0].Problem] || c.merit == nil {
-				continue
-			}
-			best, first := statistic.Estimate{}, c.of(&rows[0])
-			if slices.ContainsFunc(rows, func(r aggregate.Row) bool {
-				e := c.of(&r)
-				return e.N != first.N || e.Measurements != first.Measurements
-			}) {
-				continue
-			}
-			for i := range rows {
-				if e := c.of(&rows[i]); e.N > 0 && (best.N == 0 || c.merit(e.Mean) > c.merit(best.Mean)) {
-					best = e
-				}
-			}
-			for i := range rows {
-				e := c.of(&rows[i])
-				lines[i][t.Labels+k].Best = e.N > 0 && c.text(e, "") == c.text(best, "")
+		if len(rows) > 1 && !refused[rows[0].Problem] {
+			for k := range t.Columns {
+				t.Columns[k].markBest(lines[:len(rows)], k)
 			}
 		}
 		lines = lines[len(rows):]
+	}
+}
+
+// markBest marks the best cells of a column in the lines of one problem.
+func (c *Column) markBest(lines [][]Cell, k int) {
+	if c.merit == nil {
+		return
+	}
+	best, first := statistic.Estimate{}, lines[0][k]
+	for _, line := range lines {
+		e := line[k].Estimate
+		if e.N != first.N || e.Measurements != first.Measurements {
+			return
+		}
+		if e.N > 0 && (best.N == 0 || c.merit(e.Mean) > c.merit(best.Mean)) {
+			best = e
+		}
+	}
+	for _, line := range lines {
+		line[k].Best = best.N > 0 && c.cell(line[k].Estimate, "") == c.cell(best, "")
 	}
 }
 
@@ -214,20 +120,8 @@ func Write(w io.Writer, s aggregate.Summary, format Format) error {
 	return Layout{}.Write(w, s, format)
 }
 
-// typeset adapts a summary's table to LaTeX: σ as a symbol, the tasks' names for people, rules between compared tasks, unless each line
-// repeats its task.
+// typeset adapts a summary's table to LaTeX: the tasks' names for people, rules between compared tasks, unless each line repeats its task.
 func (t *Table) typeset(s aggregate.Summary, repeats bool) {
-	for i, h := range t.Head {
-		switch h {
-		case "sigma":
-			t.Head[i] = "σ"
-		case "", "n", "±95%", "PSNR", "SSIM", "s/image":
-		default:
-			if h[0] < utf8.RuneSelf { // the names of others begin with anything
-				t.Head[i] = strings.ToUpper(h[:1]) + h[1:]
-			}
-		}
-	}
 	for i := range s.Rows {
 		t.Lines[i][0].Text = s.Rows[i].Label
 		if repeats {
@@ -242,19 +136,4 @@ func (t *Table) typeset(s aggregate.Summary, repeats bool) {
 	if s.Oracle {
 		t.footnote = selection.OracleNote
 	}
-}
-
-// costHeadings are the headings of tables.
-var costHeadings = [selection.CostKinds]string{"network", "backward", "operator", "autoencoder", "its backward"}
-
-// costColumns are the indices of the kinds of work that have a column in a table: none if no row has a known cost, and those of
-// an autoencoder only if a row uses one.
-func costColumns(s aggregate.Summary) []int {
-	var out []int
-	for k, name := range selection.CostNames {
-		if slices.ContainsFunc(s.Rows, func(r aggregate.Row) bool { return r.Cost[name].N > 0 && (k < 3 || r.Cost[name].Mean > 0) }) {
-			out = append(out, k)
-		}
-	}
-	return out
 }

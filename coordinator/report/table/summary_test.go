@@ -3,6 +3,7 @@ package table_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,7 +110,7 @@ func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 	results := []item.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0)), reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(22, 15, 0.5, 0)),
 	}
-	const note = "Means over fewer than n images"
+	const note = "Means over fewer images"
 	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
 		var whole, part bytes.Buffer
 		reporttest.Must(t, table.Write(&whole, summaryOf(t, results, selection.First), format))
@@ -117,7 +118,7 @@ func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 		if strings.Contains(whole.String(), note) {
 			t.Errorf("%s has the note without need:\n%s", format, &whole)
 		}
-		if want := note + ", because the others have no such figure: hdr ddiff: baseline of 2, PSNR of 2, SSIM of 2 of 3 images."; !strings.Contains(part.String(), want) {
+		if want := note + ", because the others have no such figure: hdr ddiff: PSNR of 2, degraded of 2, SSIM of 2 of 3 images."; !strings.Contains(part.String(), want) {
 			t.Errorf("%s lacks %q:\n%s", format, want, &part)
 		}
 	}
@@ -150,7 +151,7 @@ func TestNotesNameTheNoiseLevel(t *testing.T) {
 			func(r *item.Result) { r.Metrics = item.Metrics{"residual": 0.01} }))
 	}
 	text := tableText(t, summaryOf(t, results, selection.First), table.FormatText)
-	reporttest.Contains(t, text, "hdr, σ 0.02, ddiff: baseline of 1, PSNR of 1", "hdr, σ 0.1, ddiff: baseline of 1, PSNR of 1")
+	reporttest.Contains(t, text, "hdr, σ 0.02, ddiff: PSNR of 1, degraded of 1", "hdr, σ 0.1, ddiff: PSNR of 1, degraded of 1")
 }
 
 func summaryOf(t *testing.T, results []item.Result, rule selection.Rule) aggregate.Summary {
@@ -195,17 +196,25 @@ func TestCostInTables(t *testing.T) {
 		s, err := aggregate.Summarize(reporttest.Stream(c.results), operator.Builtin(), c.rule, nil)
 		reporttest.Must(t, err)
 		shown := table.Of(s, "-")
-		fixed := len(table.Of(aggregate.Summary{}, "-").Head)
-		if got := strings.Join(shown.Head[fixed:], " "); got != c.columns {
+		fixed := slices.IndexFunc(shown.Columns, func(c table.Column) bool { return c.Name == "time" }) + 1
+		if got := strings.Join(headings(shown.Columns[fixed:]), " "); got != c.columns {
 			t.Errorf("%s: columns %q, want %q", name, got, c.columns)
 		}
 		if got := texts(shown.Lines[0][fixed:]); got != c.cells {
 			t.Errorf("%s: cells %q, want %q", name, got, c.cells)
 		}
-		if said := strings.Contains(strings.Join(shown.Notes, " "), "Per image: network counts"); said != (c.columns != "") {
+		if said := strings.Contains(strings.Join(table.Texts(shown.Notes), " "), "Per image: network counts"); said != (c.columns != "") {
 			t.Errorf("%s: the note on the cost is there: %v", name, said)
 		}
 	}
+}
+
+// headings are the names of columns.
+func headings(columns []table.Column) (out []string) {
+	for _, c := range columns {
+		out = append(out, c.Name)
+	}
+	return out
 }
 
 // texts joins the texts of cells.

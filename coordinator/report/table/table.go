@@ -1,12 +1,13 @@
 // Package table writes tables: a summary as text, Markdown and LaTeX ([Write]), and all items as CSV and Parquet. A
 // [Table] is a table of texts, which the page renders, too.
 //
-// A column of results.csv and of Parquet is one line in itemColumns (items.go), a column of the summary one in figureColumns (summary.go), a
-// sentence below it one function in notes.go. A value that results have and entries lack is first a field of package entry.
-// docs/results.md lists the columns of results.csv; new ones come last, before the further metrics. result/filter.go reads those of --where.
+// A column of results.csv, of Parquet, of a table of means and of the page is one line in columns (columns.go), a sentence below a table one function in
+// notes.go. A value that results have and entries lack is first a field of package entry.
+// docs/results.md lists the columns of results.csv. result/filter.go reads those of --where.
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/statistic"
 )
 
 // ErrUnknownFormat: the table format is none of the three.
@@ -45,24 +47,73 @@ func (f Format) Missing() string {
 	return map[Format]string{FormatText: "-", FormatMarkdown: "–", FormatLaTeX: "--"}[f]
 }
 
-// Table is a table of texts: the first Labels columns have text, the others numbers.
+// Table is a table of texts. The columns with labels come first.
 type Table struct {
 	// Title and Verdict are before the table, if there are any.
 	Title, Verdict string
-	Labels         int
-	Head           []string
+	Columns        []Column
 	Lines          [][]Cell
-	Notes          []string
+	Notes          []Note
 	// Rules are the lines with a rule before them in LaTeX.
 	Rules []int
 
 	footnote string // of LaTeX
 }
 
-// Cell is a cell. Best prints it bold. Value is the exact number for sorting, empty for an undefined one.
+// Note is a sentence below a table. Care is its heading if it says how figures mislead.
+type Note struct {
+	Text, Care string
+	Place      Place
+}
+
+// Place is where a page has a note.
+type Place int
+
+// The places: below the table, below the columns that are shown on demand, with the paired differences, or nowhere, because headings and captions say it.
+const (
+	Below Place = iota
+	WithFurther
+	WithPairs
+	Nowhere
+)
+
+// Texts are the texts of notes.
+func Texts(notes []Note) []string {
+	var out []string
+	for _, n := range notes {
+		out = append(out, n.Text)
+	}
+	return out
+}
+
+// Cell is a cell. Best prints it bold, Mark adds the asterisk of an oracle. A figure has its estimate.
 type Cell struct {
-	Text, Value string
-	Best        bool
+	statistic.Estimate
+	Text       string
+	Best, Mark bool
+}
+
+// Names are columns of text and of numbers with these names.
+func Names(labels []string, figures ...string) []Column {
+	var out []Column
+	for _, name := range labels {
+		out = append(out, Column{Name: name, Label: true})
+	}
+	for _, name := range figures {
+		out = append(out, Column{Name: name})
+	}
+	return out
+}
+
+// labels is the number of columns with text.
+func (t *Table) labels() int {
+	n := 0
+	for _, c := range t.Columns {
+		if c.Label {
+			n++
+		}
+	}
+	return n
 }
 
 // Cells are cells with texts only.
@@ -103,15 +154,19 @@ func (t Table) writeText(w io.Writer) error {
 	if t.Title != "" {
 		fmt.Fprintln(out, FormatText.Escape(t.Title)+"\n"+FormatText.Escape(t.Verdict))
 	}
-	var lines [][]string
-	for _, line := range append([][]Cell{Cells(t.Head)}, t.Lines...) {
+	var head []string
+	for _, c := range t.Columns {
+		head = append(head, FormatText.Escape(c.Name))
+	}
+	lines := [][]string{head}
+	for _, line := range t.Lines {
 		var cells []string
 		for _, c := range line {
 			cells = append(cells, FormatText.Escape(c.Text))
 		}
 		lines = append(lines, cells)
 	}
-	for k := t.Labels; k < len(t.Head); k++ {
+	for k := t.labels(); k < len(t.Columns); k++ {
 		width := 0
 		for _, cells := range lines {
 			width = max(width, utf8.RuneCountInString(cells[k]))
@@ -124,7 +179,7 @@ func (t Table) writeText(w io.Writer) error {
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
 	for _, note := range t.Notes {
-		fmt.Fprintln(out, FormatText.Escape(note))
+		fmt.Fprintln(out, FormatText.Escape(note.Text))
 	}
 	return out.Flush()
 }
@@ -134,10 +189,10 @@ func (t Table) markdown() string {
 	if t.Title != "" {
 		fmt.Fprintf(&b, "**%s**\n\n%s\n\n", FormatMarkdown.Escape(t.Title), FormatMarkdown.Escape(t.Verdict))
 	}
-	for _, h := range t.Head {
-		b.WriteString("| " + FormatMarkdown.Escape(h) + " ")
+	for _, c := range t.Columns {
+		b.WriteString("| " + FormatMarkdown.Escape(c.Name) + " ")
 	}
-	b.WriteString("|\n|" + strings.Repeat(" :-- |", t.Labels) + strings.Repeat(" --: |", len(t.Head)-t.Labels) + "\n")
+	b.WriteString("|\n|" + strings.Repeat(" :-- |", t.labels()) + strings.Repeat(" --: |", len(t.Columns)-t.labels()) + "\n")
 	for _, line := range t.Lines {
 		for _, c := range line {
 			text := FormatMarkdown.Escape(c.Text)
@@ -149,7 +204,7 @@ func (t Table) markdown() string {
 		b.WriteString("|\n")
 	}
 	for _, note := range t.Notes {
-		b.WriteString("\n" + FormatMarkdown.Escape(note) + "\n")
+		b.WriteString("\n" + FormatMarkdown.Escape(note.Text) + "\n")
 	}
 	return b.String()
 }
@@ -160,12 +215,10 @@ func (t Table) latex() string {
 		b.WriteString("% " + FormatText.Escape(t.Title) + "\n% " + FormatText.Escape(t.Verdict) + "\n")
 	}
 	b.WriteString("% needs \\usepackage{booktabs}\n")
-	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", t.Labels) + strings.Repeat("r", len(t.Head)-t.Labels) + "}\n\\toprule\n")
-	head := make([]string, len(t.Head))
-	for i, h := range t.Head {
-		if head[i] = FormatLaTeX.Escape(h); h == "n" {
-			head[i] = "$n$"
-		}
+	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", t.labels()) + strings.Repeat("r", len(t.Columns)-t.labels()) + "}\n\\toprule\n")
+	var head []string
+	for _, c := range t.Columns {
+		head = append(head, cmp.Or(c.TeX, FormatLaTeX.Escape(capital(c.Name))))
 	}
 	b.WriteString(strings.Join(head, " & ") + " \\\\\n\\midrule\n")
 	for i, line := range t.Lines {
@@ -175,7 +228,7 @@ func (t Table) latex() string {
 		var cells []string
 		for k, c := range line {
 			text := FormatLaTeX.Escape(c.Text)
-			if k >= t.Labels {
+			if !t.Columns[k].Label {
 				text = latexFigure(c.Text)
 			}
 			if c.Best {
@@ -187,7 +240,7 @@ func (t Table) latex() string {
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n\n")
 	for _, note := range t.Notes {
-		b.WriteString("% " + FormatText.Escape(note) + "\n")
+		b.WriteString("% " + FormatText.Escape(note.Text) + "\n")
 	}
 	if strings.ContainsFunc(b.String()[:strings.Index(b.String(), "\\bottomrule")], func(r rune) bool { return r > 'ſ' }) {
 		b.WriteString("% has characters that pdfLaTeX may lack: LuaLaTeX and XeLaTeX have all of their font\n")
@@ -196,4 +249,13 @@ func (t Table) latex() string {
 		b.WriteString("\n{\\footnotesize $^{*}$ " + FormatLaTeX.Escape(t.footnote) + ".}\n")
 	}
 	return b.String()
+}
+
+// capital begins a name with a capital letter.
+func capital(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	if first >= utf8.RuneSelf { // σ
+		return name
+	}
+	return strings.ToUpper(name[:size]) + name[size:]
 }

@@ -8,14 +8,49 @@ import (
 	"ddiff/coordinator/report/sweep"
 )
 
-// sharedNote states the units of a table, and what its rows have in common: what is no column.
-func sharedNote(s aggregate.Summary) string {
-	const units = "PSNR, ±95%, baseline and gain in dB."
-	first := s.ResolvedRow()
-	if first == nil {
-		return units
+// sharedNotes state what the rows of a table have in common, what is no column, and its units.
+func (t *Table) sharedNotes(s aggregate.Summary) (out []Note) {
+	all, params := sharedTexts(s)
+	if len(all) > 0 {
+		out = append(out, Note{Text: "All rows: " + strings.Join(all, ", ") + "."})
+	}
+	if len(params) > 0 {
+		out = append(out, Note{Text: "Parameters: " + strings.Join(params, ", ") + ".", Place: Nowhere})
+	}
+	return append(out, Note{Text: t.units(), Place: Nowhere})
+}
+
+// units names the columns of each unit.
+func (t *Table) units() string {
+	var units []string
+	names := make(map[string][]string)
+	for _, c := range t.Columns {
+		if c.Unit == "" {
+			continue
+		}
+		if names[c.Unit] == nil {
+			units = append(units, c.Unit)
+		}
+		names[c.Unit] = append(names[c.Unit], c.Name)
 	}
 	var parts []string
+	for _, unit := range units {
+		all := names[unit]
+		text := strings.Join(all[:len(all)-1], ", ")
+		if text != "" {
+			text += " and "
+		}
+		parts = append(parts, text+all[len(all)-1]+" in "+unit)
+	}
+	return "Units: " + strings.Join(parts, "; ") + "."
+}
+
+// sharedTexts are the properties that all rows share, and the parameters that all rows of a task share.
+func sharedTexts(s aggregate.Summary) (parts, shared []string) {
+	first := s.ResolvedRow()
+	if first == nil {
+		return nil, nil
+	}
 	for _, p := range []struct {
 		varies bool
 		text   string
@@ -52,13 +87,10 @@ func sharedNote(s aggregate.Summary) string {
 	}
 	for _, task := range tasks {
 		if common := commonAssignments(params[task]); len(common) > 0 {
-			parts = append(parts, task+" "+strings.Join(common, " "))
+			shared = append(shared, task+" "+strings.Join(common, " "))
 		}
 	}
-	if len(parts) == 0 {
-		return units
-	}
-	return "All rows: " + strings.Join(parts, ", ") + ". " + units
+	return parts, shared
 }
 
 // commonAssignments are those that all lists have.

@@ -42,9 +42,11 @@ export function Chart(props) {
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: Math.max(200, node.clientWidth), height }));
     resized.observe(node);
     scheme.addEventListener("change", draw);
+    addEventListener("theme", draw);
     return () => {
       resized.disconnect();
       scheme.removeEventListener("change", draw);
+      removeEventListener("theme", draw);
       plot.current.destroy();
       plot.current = null;
     };

@@ -63,12 +63,18 @@ function useMore(of) {
   return [shown, () => set({ of, shown: shown + cardsAtOnce })];
 }
 
-function Images() {
+// useMatches returns the rows that match the filters of the address.
+function useMatches() {
   const { query } = useRoute();
   const { q, order } = query;
   const known = (name, options) => (options.some(([v]) => v === query[name]) ? query[name] : "");
   const [task, method, variant] = [known("task", tasks), known("method", methods), known("variant", variants)];
   const matches = useMemo(() => search({ q, task, method, variant, order }), [q, task, method, variant, order]);
+  return { matches, q, task, method, variant, order, open: rowOf(query.item) };
+}
+
+function Images() {
+  const { matches, q, task, method, variant, order } = useMatches();
   const [shown, more] = useMore(matches);
   const cards = useRef(null);
   const next = useRef(null); // the number of the card that gets the focus
@@ -77,7 +83,6 @@ function Images() {
     next.current = null;
   });
   const count = matches.length === total ? `${total} items` : `${matches.length} of ${total} items match`;
-  const open = rowOf(query.item);
   return (
     <>
       <Toolbar>
@@ -93,16 +98,50 @@ function Images() {
         {matches.length === 0 && <p class="muted">No item matches.</p>}
       </div>
       <button type="button" id="more" hidden={shown >= matches.length} onClick={() => { next.current = shown; more(); }}>Show more</button>
-      {open >= 0 && <Measurement row={open} matches={matches} />}
     </>
   );
 }
 
+// Opened is the measurement that the address names, over the page.
+function Opened() {
+  const { matches, open } = useMatches();
+  return open >= 0 && <Measurement row={open} matches={matches} />;
+}
+
+// connectWipe wipes the degraded picture over a restored one, from the left to the pointer.
+function connectWipe(pane) {
+  const wipe = (share) => {
+    pane.classList.toggle("on", share > 0);
+    pane.style.setProperty("--cut", `${share}%`);
+  };
+  pane.addEventListener("pointermove", ({ clientX }) => {
+    const { left, width } = pane.getBoundingClientRect();
+    wipe(Math.max(0, Math.min(100, (clientX - left) / width * 100)));
+  });
+  pane.addEventListener("pointerleave", () => wipe(0));
+}
+
+const root = document.documentElement;
+root.classList.add("js");
+const theme = document.getElementById("theme");
+theme.hidden = false;
+theme.addEventListener("click", () => {
+  root.dataset.theme = getComputedStyle(root).colorScheme === "dark" || !root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches ? "light" : "dark";
+  dispatchEvent(new Event("theme"));
+});
 document.querySelectorAll("table.sortable").forEach(makeSortable);
-if (total > 0) render(<Images />, document.getElementById("images"));
+document.querySelectorAll(".wipe").forEach(connectWipe);
+document.querySelectorAll("a[data-item]").forEach((a) => a.addEventListener("click", (event) => {
+  if (rowOf(a.dataset.item) < 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  amend({ item: a.dataset.item });
+}));
+if (total > 0) {
+  render(<Images />, document.getElementById("images"));
+  render(<Opened />, document.getElementById("viewer"));
+}
 addEventListener("load", () => {
-  const state = document.documentElement.dataset;
-  state.imagesLoaded ??= 0;
-  state.imagesBroken ??= 0;
-  state.ready = "1";
+  root.dataset.imagesLoaded ??= 0;
+  root.dataset.imagesBroken ??= 0;
+  root.dataset.ready = "1";
 });

@@ -10,9 +10,9 @@ const number = (text) => (text === "" ? null : Number(text));
 
 export function makeSortable(table) {
   const body = table.tBodies[0];
-  const headings = [...table.tHead.rows[0].cells];
+  const headings = [...table.tHead.querySelectorAll("th")];
   const rows = [...body.rows];
-  headings.forEach((heading, column) => {
+  headings.forEach((heading) => {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...heading.childNodes);
@@ -22,8 +22,8 @@ export function makeSortable(table) {
       headings.forEach((h) => h.removeAttribute("aria-sort"));
       heading.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
       body.append(...rows.toSorted((r, s) => {
-        const a = r.cells[column];
-        const b = s.cells[column];
+        const a = r.cells[heading.cellIndex];
+        const b = s.cells[heading.cellIndex];
         if (a.dataset.value === undefined) return sign * a.textContent.localeCompare(b.textContent);
         return compareNumbers(number(a.dataset.value), number(b.dataset.value), sign);
       }));

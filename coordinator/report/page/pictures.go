@@ -1,0 +1,236 @@
+package page
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/restore/item"
+	"ddiff/restore/metric"
+	"ddiff/restore/operator"
+)
+
+// pictures shows of each problem a typical, the best and the worst measurement. Pictures have their own pixels where there is room for them.
+type pictures struct {
+	Problems []pictured
+	// Beside: all problems have their three beside each other, under the same Ranks and Titles.
+	Beside        bool
+	Ranks, Titles []string
+	// Truth: there is a picture of one, Scored: a PSNR.
+	Truth, Scored bool
+	// More are the sheets of the tasks without pictures here.
+	More []sheet.File
+}
+
+type pictured struct {
+	Label, Detail, Doc string
+	Means              []approachMean
+	Sheet              sheet.File
+	Examples           []example
+	// Beside: the examples are beside each other; else below each other, as more than one approach, or larger pictures, need the width.
+	Beside bool
+}
+
+// approachMean has the means of an approach; Name is empty if there is only one.
+type approachMean struct {
+	Name       string
+	PSNR, Gain *number
+}
+
+type example struct {
+	Rank, Name, ID, Path string
+	Score, From          string
+	Panes                []pane
+}
+
+// pane is a picture. Over is that of the degraded image, over which a restored one can be wiped.
+type pane struct {
+	Title, Path, Over, Score string
+	Width, Height            int
+}
+
+// maxProblems bounds the problems with pictures; of more only the first one of each task has them. wide is the room of a row,
+// smallest the width to which small pictures are enlarged by a whole number.
+const (
+	maxProblems = 16
+	wide        = 1216
+	smallest    = 128
+)
+
+// newPictures shows what the listing has.
+func newPictures(s aggregate.Summary, l *Listing, sheets []sheet.File, tasks operator.Set) pictures {
+	rows := problemRows(l, false)
+	if len(rows) > maxProblems {
+		rows = problemRows(l, true)
+	}
+	rows = rows[:min(maxProblems, len(rows))]
+	byCell := make(map[int]*aggregate.Row)
+	for i := range s.Rows {
+		if at, listed := l.cells[s.Rows[i].Cell()]; listed {
+			byCell[at] = &s.Rows[i]
+		}
+	}
+	p := pictures{Beside: true, Titles: []string{"degraded", "restored"}}
+	shown := make(map[string]bool)
+	for _, r := range rows {
+		if len(r.items) == 0 {
+			continue
+		}
+		cell := l.Cells[r.approaches[0]]
+		one := pictured{Label: cell.Label, Doc: tasks.Known(cell.Task).Doc, Sheet: sheetOf(sheets, cell.Task)}
+		for k, c := range r.approaches {
+			row := byCell[c]
+			if row == nil {
+				continue
+			}
+			if k == 0 {
+				one.Detail = s.Varying.ProblemText(row)
+			}
+			if psnr := row.PSNR(); psnr.N > 0 {
+				mean := approachMean{PSNR: new(numberOf(psnr, 2, false))}
+				if row.Gain.N > 0 {
+					mean.Gain = new(numberOf(row.Gain, 2, true))
+				}
+				if len(r.approaches) > 1 {
+					mean.Name = r.title(l, k)
+				}
+				one.Means = append(one.Means, mean)
+			}
+		}
+		one.Beside = len(r.approaches) == 1
+		any := false
+		for _, of := range r.examples(l) {
+			e := l.example(r, of)
+			width := 0
+			for _, pane := range e.Panes {
+				width += pane.Width
+				p.Truth, any = p.Truth || pane.Title == truthTitle, any || pane.Path != ""
+			}
+			one.Beside = one.Beside && 3*width <= wide
+			one.Examples = append(one.Examples, e)
+		}
+		if !any {
+			continue
+		}
+		shown[cell.Task] = true
+		p.Beside, p.Scored = p.Beside && one.Beside, p.Scored || len(one.Means) > 0
+		p.Problems = append(p.Problems, one)
+		if len(one.Examples) > len(p.Ranks) {
+			p.Ranks = nil
+			for _, e := range one.Examples {
+				p.Ranks = append(p.Ranks, e.Rank)
+			}
+		}
+	}
+	if p.Truth {
+		p.Titles = append(p.Titles, truthTitle)
+	}
+	for _, f := range sheets {
+		if !shown[f.Task] {
+			p.More = append(p.More, f)
+		}
+	}
+	return p
+}
+
+const truthTitle = "truth"
+
+func sheetOf(sheets []sheet.File, task string) sheet.File {
+	if at := slices.IndexFunc(sheets, func(f sheet.File) bool { return f.Task == task }); at >= 0 {
+		return sheets[at]
+	}
+	return sheet.File{}
+}
+
+// ranked is a measurement by its rows of the listing.
+type ranked struct {
+	rank string
+	rows []int
+}
+
+// examples are the typical one, whose PSNR is nearest to the mean, the best and the worst; of fewer measurements all.
+func (r *problemRow) examples(l *Listing) []ranked {
+	last := len(r.items) - 1
+	if last == 0 {
+		return []ranked{{"", r.items[0]}}
+	}
+	psnr := l.Scores[metric.NamePSNR]
+	mean, n := 0.0, 0.0
+	for _, it := range r.items {
+		if v := psnr[it[0]]; statistic.Defined(v) {
+			mean, n = mean+v, n+1
+		}
+	}
+	typical := last / 2
+	for k := 1; k < last && n > 0; k++ {
+		if math.Abs(psnr[r.items[k][0]]-mean/n) < math.Abs(psnr[r.items[typical][0]]-mean/n) || typical == 0 {
+			typical = k
+		}
+	}
+	best := last
+	for best > 1 && n > 0 && !statistic.Defined(psnr[r.items[best][0]]) { // those without a truth are the last
+		best--
+	}
+	out := []ranked{{"Best", r.items[best]}, {"Worst", r.items[0]}}
+	if last > 1 && typical != best {
+		out = slices.Insert(out, 0, ranked{"Typical", r.items[typical]})
+	}
+	return out
+}
+
+// example has the pictures of a measurement.
+func (l *Listing) example(r problemRow, of ranked) example {
+	first := of.rows[0]
+	e := example{Rank: of.rank, Name: l.Names[l.Name[first]], ID: l.ID[first], Path: item.Key(l.ID[first], item.FileResult)}
+	path := func(row int, file string) string {
+		if !l.has(row, file) {
+			return ""
+		}
+		return item.Key(l.ID[row], file)
+	}
+	add := func(row int, title, file, score string) {
+		how := l.Hows[l.How[max(row, first)]]
+		whole := max(1, smallest/max(1, how.Width)) // times the pixels
+		e.Panes = append(e.Panes, pane{Title: title, Path: path(row, file), Score: score, Width: whole * how.Width, Height: whole * how.Height})
+	}
+	if v := l.Baseline[first]; statistic.Defined(v) {
+		e.From = decimal(v, false)
+	}
+	add(first, "degraded", item.FileMeasurement, e.From)
+	for k, row := range of.rows {
+		score := ""
+		if row >= 0 {
+			if v := l.Scores[metric.NamePSNR][row]; statistic.Defined(v) {
+				score = decimal(v, false)
+			}
+		}
+		if k == 0 {
+			e.Score = score
+		}
+		add(row, r.title(l, k), item.FileRestored, score)
+		e.Panes[len(e.Panes)-1].Over = path(first, item.FileMeasurement)
+	}
+	if l.has(first, item.FileTruth) {
+		add(first, truthTitle, item.FileTruth, "")
+	}
+	return e
+}
+
+// rowsOf are the rows of the listing of all shown pictures, so that their files are copied.
+func (p *pictures) rowsOf(l *Listing) (out []int) {
+	for _, problem := range p.Problems {
+		for _, e := range problem.Examples {
+			for _, pane := range e.Panes {
+				if id, ok := strings.CutPrefix(pane.Path, "items/"); ok {
+					id, _, _ = strings.Cut(id, "/")
+					out = append(out, l.rows[id])
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
