@@ -34,8 +34,9 @@ const (
 
 // stored is the result of an item in the store.
 type stored struct {
-	found  bool
-	result item.Result
+	found    bool
+	result   item.Result
+	campaign string // that restored the item
 	// damage is set when the result exists but cannot be read.
 	damage error
 }
@@ -162,7 +163,7 @@ func (s *results) loadOne(ctx context.Context, it item.Item) (stored, error) {
 	if err != nil {
 		found.damage = fmt.Errorf("read %s: %w; move the item's folder away and run again", key, err)
 	}
-	found.result.Item = it // another campaign may have restored it under another name
+	found.campaign, found.result.Item = found.result.Item.Campaign, it // another campaign may have restored it under another name
 	return found, nil
 }
 
@@ -173,14 +174,14 @@ func (s *results) failed(it item.Item, reason string) item.Result {
 	}
 }
 
-// each calls f with the identity of each result in storage.
-func (s *results) each(ctx context.Context, f func(id string)) error {
+// each calls f with the identity of each result in storage, and the time at which it was stored.
+func (s *results) each(ctx context.Context, f func(id string, stored time.Time)) error {
 	for info, err := range s.store.List(ctx, item.ItemsFolder) {
 		if err != nil {
 			return fmt.Errorf("list results: %w", err)
 		}
 		if id, ok := item.ResultOf(info.Key); ok {
-			f(id)
+			f(id, info.Modified)
 		}
 	}
 	return nil

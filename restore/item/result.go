@@ -100,9 +100,11 @@ type Result struct {
 	Artifacts map[string]string `json:"artifacts,omitempty"`
 	Runtime   Runtime           `json:"runtime"`
 	Worker    string            `json:"worker,omitempty"`
-	Attempt   int               `json:"attempt,omitempty"`
-	TraceID   string            `json:"trace_id,omitempty"`
-	Finished  time.Time         `json:"finished"`
+	// Pool is the worker's pool, on a cluster.
+	Pool     string    `json:"pool,omitempty"`
+	Attempt  int       `json:"attempt,omitempty"`
+	TraceID  string    `json:"trace_id,omitempty"`
+	Finished time.Time `json:"finished"`
 	// Log holds the last lines of the worker's log about the item up to its result, on a cluster.
 	Log []string `json:"log,omitempty"`
 }
