@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"slices"
+	"time"
 
 	"ddiff/coordinator/health"
 	"ddiff/coordinator/ledger"
@@ -36,19 +37,30 @@ func (r *runner) openParts(context.Context) error {
 	return nil
 }
 
-// settleUnread settles the items that have a result in storage by one listing.
-func (r *runner) settleUnread(ctx context.Context) error {
-	return r.results.each(ctx, func(id string) {
-		if r.outcomes.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
+// clockSkew is how much the clock of the store may be behind.
+const clockSkew = time.Minute
+
+// settleFound settles the items that have a result in storage. It reads the results that may be this campaign's own, whose outcomes were lost:
+// their device-seconds count.
+func (r *runner) settleFound(ctx context.Context) error {
+	var own []item.Item
+	err := r.results.each(ctx, func(id string, stored time.Time) {
+		if r.outcomes.ledger.State(id) == ledger.Pending && !stored.Before(r.rec.Submitted.Add(-clockSkew)) {
+			own = append(own, item.Item{ID: id, Name: id})
+		} else if r.outcomes.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
 			r.outcomes.parts.NoteOutcome(id, r.rec.Round, ledger.Done, "", true)
 		}
 	})
+	if err != nil {
+		return err
+	}
+	return r.outcomes.settleStored(ctx, &r.results, own, r.rec)
 }
 
-// settleRead is settleUnread that reads each result which the ledger did not have.
+// settleRead is settleFound that reads each result which the ledger did not have.
 func (r *runner) settleRead(ctx context.Context) error {
 	found := map[string]bool{}
-	err := r.results.each(ctx, func(id string) {
+	err := r.results.each(ctx, func(id string, _ time.Time) {
 		if r.outcomes.ledger.State(id) == ledger.Pending {
 			found[id] = true
 		}
@@ -57,14 +69,14 @@ func (r *runner) settleRead(ctx context.Context) error {
 		return err
 	}
 	return r.windows.each(ctx, func(w *shard.Window) error {
-		return r.outcomes.settleStored(ctx, &r.results, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !found[it.ID] }), r.rec.Round)
+		return r.outcomes.settleStored(ctx, &r.results, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !found[it.ID] }), r.rec)
 	})
 }
 
 // reopenMissing makes items pending again that are done but have no result in storage.
 func (r *runner) reopenMissing(ctx context.Context) error {
 	present := map[item.Identity]bool{}
-	if err := r.results.each(ctx, func(id string) {
+	if err := r.results.each(ctx, func(id string, _ time.Time) {
 		if k, ok := item.ParseIdentity(id); ok {
 			present[k] = true
 		}

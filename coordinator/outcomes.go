@@ -113,18 +113,15 @@ func (o *outcomes) count(w *shard.Window) (fresh, repeated []item.Item) {
 
 // enter enters one outcome into the ledger. It logs and skips outcomes that it cannot read.
 func (o *outcomes) enter(e queue.Result) {
-	var read struct {
-		item.Result
-		Pool string `json:"pool"`
-	}
-	if err := json.Unmarshal(e.Payload, &read); err != nil { // an [item.Event], or of a Run's worker the whole result
+	var res item.Result
+	if err := json.Unmarshal(e.Payload, &res); err != nil { // an [item.Event], or of a Run's worker the whole result
 		o.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
 		return
 	}
-	res, now := read.Result, o.now()
+	now := o.now()
 	at := now.Add(-e.Age) // the worker's clock may be another one
 	res.Item.ID = e.ID    // an unreadable message has its identity in the header only
-	o.ledger.Spend(e.ID, e.Round, manifest.Use{Month: manifest.MonthOf(at), Pool: read.Pool, Seconds: res.Seconds})
+	o.ledger.Spend(e.ID, e.Round, manifest.Use{Month: manifest.MonthOf(at), Pool: res.Pool, Seconds: res.Seconds})
 	o.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
 	n := o.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
 	if n == 0 {
@@ -141,9 +138,9 @@ func (o *outcomes) enter(e queue.Result) {
 	o.watcher.itemSettled(res, false)
 }
 
-// settleStored settles the pending items that have a result in storage. A result that cannot be read fails its item; it
-// is not overwritten.
-func (o *outcomes) settleStored(ctx context.Context, from *results, items []item.Item, round int) error {
+// settleStored settles the pending items of a campaign that have a result in storage. A result that cannot be read fails its item; it
+// is not overwritten. The device-seconds of a result that this campaign made count.
+func (o *outcomes) settleStored(ctx context.Context, from *results, items []item.Item, c *manifest.Campaign) error {
 	for chunk := range slices.Chunk(items, loadChunk) {
 		found, err := from.load(ctx, chunk, func(it *item.Item) bool { return o.ledger.State(it.ID) == ledger.Pending })
 		if err != nil {
@@ -158,10 +155,13 @@ func (o *outcomes) settleStored(ctx context.Context, from *results, items []item
 				res = from.failed(res.Item, s.damage.Error())
 				o.log.Error("stored result cannot be read", "item", res.Item.Name, "reason", s.damage)
 			}
-			if o.ledger.Settle(res.Item.ID, round, ledger.StateOf(res.Outcome), res.Reason) == 0 {
+			if s.campaign == c.ID && !res.Finished.Before(c.Submitted) && !o.ledger.WasMissing(res.Item.ID) {
+				o.ledger.Spend(res.Item.ID, c.Round, manifest.Use{Month: manifest.MonthOf(res.Finished), Pool: res.Pool, Seconds: res.Seconds})
+			}
+			if o.ledger.Settle(res.Item.ID, c.Round, ledger.StateOf(res.Outcome), res.Reason) == 0 {
 				continue
 			}
-			o.parts.NoteOutcome(res.Item.ID, round, ledger.StateOf(res.Outcome), res.Reason, true)
+			o.parts.NoteOutcome(res.Item.ID, c.Round, ledger.StateOf(res.Outcome), res.Reason, true)
 			o.ledger.MarkFound(res.Item.ID)
 			o.watcher.itemSettled(res, s.damage == nil)
 		}

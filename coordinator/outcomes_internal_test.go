@@ -2,11 +2,13 @@ package coordinator
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ddiff/coordinator/ledger"
+	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -43,7 +45,7 @@ func TestSettleStored(t *testing.T) {
 	putResult(t, r, all[5], item.OutcomeFailed)
 	putResult(t, r, item.Item{ID: all[7].ID, Name: "of another campaign"}, item.OutcomeDone)
 	must(t, r.results.store.Put(t.Context(), item.Key(all[6].ID, item.FileResult), []byte("{")))
-	must(t, r.outcomes.settleStored(t.Context(), &r.results, all, r.rec.Round))
+	must(t, r.outcomes.settleStored(t.Context(), &r.results, all, r.rec))
 	for i, it := range all {
 		want := ledger.Pending
 		switch i {
@@ -66,5 +68,33 @@ func TestSettleStored(t *testing.T) {
 	}
 	if _, err := r.outcomes.parts.Enter(t.Context(), again); err != nil || again.Total(0, false).Done != 5 || again.Total(0, false).Failed != 2 { // found outcomes are stored at once
 		t.Errorf("stored outcomes %+v, %v", again.Total(0, false), err)
+	}
+}
+
+// A result that is found costs its device-seconds if this submission of the campaign made it and has not paid for it before.
+func TestFoundResultCosts(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{})
+	r.rec.Submitted = now.Add(-time.Minute)
+	all := items(0, 4)
+	for i, found := range []struct {
+		campaign string
+		finished time.Time
+	}{{r.id, now}, {"other", now}, {r.id, r.rec.Submitted.Add(-1)}, {r.id, now}} {
+		r.outcomes.ledger.Add(all[i].ID)
+		it := all[i]
+		it.Campaign = found.campaign
+		data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Seconds: 4, Pool: "spot", Finished: found.finished})
+		must(t, err)
+		must(t, r.results.store.Put(t.Context(), item.Key(it.ID, item.FileResult), data))
+	}
+	r.outcomes.ledger.MarkMissing(all[3].ID, 0) // its outcome had the seconds
+	for range 2 {
+		must(t, r.outcomes.settleStored(t.Context(), &r.results, all, r.rec))
+	}
+	want := []manifest.Use{{Month: manifest.MonthOf(now), Pool: "spot", Seconds: 4}}
+	if uses := r.outcomes.ledger.Uses(); !slices.Equal(uses, want) || r.outcomes.ledger.Open() != 0 {
+		t.Errorf("used %+v, want %+v", uses, want)
 	}
 }

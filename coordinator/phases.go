@@ -75,7 +75,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 	case actionCancel:
 		return r.cancelCampaign(ctx)
 	case actionPause:
-		if err := r.queue.pause(ctx, true); err != nil {
+		if err := errors.Join(r.queue.pause(ctx, true), r.outcomes.parts.Save(ctx, r.outcomes.seen, true)); err != nil {
 			return err
 		}
 		return r.save(ctx, func(c *manifest.Campaign) {

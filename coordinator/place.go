@@ -35,7 +35,7 @@ var cluster = place{
 		func(r *runner, ctx context.Context) error { return r.starts.count(ctx) },
 		(*runner).checkOutput, (*runner).openPrior, (*runner).openOperators, (*runner).checkSpec, (*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
 	},
-	settleListed: (*runner).settleUnread,
+	settleListed: (*runner).settleFound,
 	finish:       func(r *runner, ctx context.Context) error { return r.end(ctx, manifest.PhaseFinished) },
 }
 

@@ -114,7 +114,7 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 		return err
 	}
 	if w.Number < r.windows.unverified {
-		if err := r.outcomes.settleStored(ctx, &r.results, w.Items, r.rec.Round); err != nil {
+		if err := r.outcomes.settleStored(ctx, &r.results, w.Items, r.rec); err != nil {
 			return err
 		}
 	}

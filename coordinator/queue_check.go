@@ -16,6 +16,9 @@ func (r *runner) checkQueue(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.outcomes.parts.Save(ctx, r.outcomes.seen, false); err != nil {
+		return err
+	}
 	waiting, leased, err := r.queue.Depth(ctx)
 	if err != nil {
 		exists, e := r.queue.Exists(ctx)

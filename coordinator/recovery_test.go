@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -38,6 +39,17 @@ func TestLeaderRestarts(t *testing.T) {
 	}
 }
 
+// loseQueue loses all of a campaign but storage.
+func (tc *testCluster) loseQueue(id string) {
+	tc.t.Helper()
+	q, err := tc.open(tc.t.Context(), id, 3)
+	must(tc.t, err)
+	must(tc.t, q.Remove(tc.t.Context()))
+	for _, prefix := range []string{manifest.KeyCampaignPrefix, manifest.KeyStatusPrefix} {
+		must(tc.t, tc.board.Delete(tc.t.Context(), prefix+id))
+	}
+}
+
 // TestLostBoardAndStreams loses everything but storage: board, work and outcomes.
 func TestLostBoardAndStreams(t *testing.T) {
 	t.Parallel()
@@ -49,11 +61,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 	permit(hold, 7)
 	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
 	stop()
-	q, err := tc.open(t.Context(), id, 3)
-	must(t, err)
-	must(t, q.Remove(t.Context()))
-	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
-	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+	tc.loseQueue(id)
 	had := tc.results(id)
 	tc.lead()
 	permit(hold, 90)
@@ -62,6 +70,36 @@ func TestLostBoardAndStreams(t *testing.T) {
 	if want := (manifest.Counts{Items: 12, Done: 12}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v; %d were done before", s.Status.Counts, want, had)
 	}
+}
+
+// TestAttackBudgetAfterLoss loses everything but storage before a part of the ledger was stored: what the stored results cost stays spent.
+func TestAttackBudgetAfterLoss(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 6)
+	tc.seconds, tc.pool = 4, "spot"
+	hold := tc.gated()
+	id := tc.submitWith("spends", "", manifest.Budget{Seconds: 24})
+	tc.output = id
+	lead := func() func() {
+		return tc.leadWith(func(c *coordinator.Config) { c.Prices = coordinator.Prices{"spot": 1} })
+	}
+	stop := lead()
+	idle := tc.work(id)
+	permit(hold, 5)
+	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 5 })
+	stop()
+	permit(hold, 1) // its outcome is lost
+	for tick := time.NewTicker(10 * time.Millisecond); tc.results(tc.output) < 6; <-tick.C {
+	}
+	tc.loseQueue(id)
+	lead()
+	tc.awaitReason(id, "24 of 24 device-seconds")
+	s := tc.await(id, "its use", func(s manifest.CampaignStatus) bool { return s.Status.Seconds == 24 })
+	if u := s.Status.Uses; len(u) != 1 || u[0].Pool != "spot" || s.Status.Counts.Done != 6 {
+		t.Errorf("%+v", s.Status)
+	}
+	permit(hold, 90)
+	idle()
 }
 
 // TestItemThatKillsWorkersIsDead expects the coordinator to sweep an item that no worker settles.

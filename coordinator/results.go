@@ -35,8 +35,9 @@ const (
 
 // stored is the result of an item in the store.
 type stored struct {
-	found  bool
-	result item.Result
+	found    bool
+	result   item.Result
+	campaign string // that restored the item
 	// damage is set when the result exists but cannot be read.
 	damage error
 }
@@ -165,7 +166,7 @@ func (s *results) loadOne(ctx context.Context, it item.Item) (stored, error) {
 	} else if staged, err := s.hasStaged(ctx, &found.result); err != nil || staged {
 		return stored{}, err
 	}
-	found.result.Item = it // another campaign may have restored it under another name
+	found.campaign, found.result.Item = found.result.Item.Campaign, it // another campaign may have restored it under another name
 	return found, nil
 }
 
@@ -188,8 +189,8 @@ func (s *results) hasStaged(ctx context.Context, res *item.Result) (bool, error)
 	return false, nil
 }
 
-// each calls f with the identity of each result in storage whose files are in their places.
-func (s *results) each(ctx context.Context, f func(id string)) error {
+// each calls f with the identity of each result in storage whose files are in their places, and the time at which it was stored.
+func (s *results) each(ctx context.Context, f func(id string, stored time.Time)) error {
 	unsettled := map[string]bool{} // items with staged files, which may be those of an attempt that came second
 	for info, err := range s.store.List(ctx, item.CheckpointsFolder) {
 		if err != nil {
@@ -209,7 +210,7 @@ func (s *results) each(ctx context.Context, f func(id string)) error {
 			return fmt.Errorf("list results: %w", err)
 		}
 		if id, ok := item.ResultOf(info.Key); ok && !unsettled[id] {
-			f(id)
+			f(id, info.Modified)
 		}
 	}
 	return nil

@@ -214,7 +214,7 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated
 	if err != nil {
 		return err
 	}
-	if err := r.outcomes.settleStored(ctx, &r.results, fresh, r.rec.Round); err != nil {
+	if err := r.outcomes.settleStored(ctx, &r.results, fresh, r.rec); err != nil {
 		return err
 	}
 	for _, it := range fresh {

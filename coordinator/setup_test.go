@@ -262,7 +262,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 	if err := json.Unmarshal(l.Payload(), &it); err != nil {
 		return err
 	}
-	res := item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Seconds: seconds, Finished: time.Now().UTC()}
+	res := item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Seconds: seconds, Pool: pool, Finished: time.Now().UTC()}
 	var err error
 	if outcome != nil {
 		err = outcome(it, l.Attempt())
@@ -282,10 +282,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 			return err
 		}
 	}
-	data, _ = json.Marshal(struct {
-		item.Result
-		Pool string `json:"pool"`
-	}{res, pool})
+	data, _ = json.Marshal(res)
 	if err := l.PublishResult(ctx, data); err != nil {
 		return err
 	}

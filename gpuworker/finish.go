@@ -189,7 +189,7 @@ func (c *core) result(t *task, o item.Outcome, reason string) *item.Result {
 	}
 	return &item.Result{
 		Schema: item.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
-		Seconds: t.seconds, Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
+		Seconds: t.seconds, Worker: c.cfg.Name, Pool: c.cfg.Pool, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: c.cfg.Now().UTC(),
 	}

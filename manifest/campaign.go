@@ -358,6 +358,12 @@ type Beat struct {
 	Age float64 `json:"age_s,omitempty"`
 }
 
+// BeatLife is how long a worker counts as live after its last beat.
+const BeatLife = 30 * time.Second
+
+// Silent reports whether the worker is frozen, lost or cut off from NATS, for all that its last beat says.
+func (b Beat) Silent() bool { return b.Age >= BeatLife.Seconds() }
+
 // Solving is the progress of a batch after its last step.
 type Solving struct {
 	Campaign string `json:"campaign"`

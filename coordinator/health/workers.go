@@ -99,11 +99,11 @@ type refusals struct {
 	reason  string // of one of them
 }
 
-// beatLife is how long a worker counts as live after its last beat.
-const beatLife = 30 * time.Second
-
-// lostMemory is how long a worker that has ended without a word is known.
-const lostMemory = 20 * beatLife
+const (
+	beatLife = manifest.BeatLife
+	// lostMemory is how long a worker that has ended without a word is known.
+	lostMemory = 20 * beatLife
+)
 
 // Live returns the number of live workers of a pool, or of all pools if pool is empty.
 func (w *Workers) Live(pool string) int { f := w.last(); return f.live(pool) }
@@ -190,7 +190,7 @@ func (w *Workers) countEnds(cfg Config, beats map[string]manifest.Beat) {
 	maps.DeleteFunc(w.replaced, func(_ string, p process) bool { return at.Sub(p.counted) > lostMemory })
 	seen := make(map[string]process, len(beats))
 	for _, b := range beats {
-		now := process{b.Started, b.Age >= beatLife.Seconds(), b.Campaign, at}
+		now := process{b.Started, b.Silent(), b.Campaign, at}
 		before, known := w.seen[b.Name]
 		same := before.started.Equal(now.started)
 		replaces := known && !same && !before.ended

@@ -32,7 +32,7 @@ type PartsConfig struct {
 // A new leader reads them instead of the history of the result stream. Parts has in memory what storage does not have yet.
 //
 // The result stream loses the outcomes of a part when the next part is stored, so that a damaged newest part can be
-// replaced, unless the stream is nearly full. Outcomes of an older damaged part are lost: stored results settle their
+// replaced, unless the stream is nearly full. What no part has yet is in the tail, which is replaced each minute. Outcomes of an older damaged part are lost: stored results settle their
 // items, and failed and dead items run again. Parts may overlap, for example after a second leader: entering an outcome
 // twice has no effect.
 //
@@ -48,10 +48,19 @@ type Parts struct {
 	stored   uint64    // sequence number of the last outcome of the newest part
 	emptied  uint64    // the result stream has no outcomes up to this number
 	relieved time.Time // when all outcomes were stored because the result stream was nearly full
+	saved    int       // number of outcomes in the tail
+	savedAt  time.Time
 }
 
-// foldInterval is the time after which a part may have fewer outcomes than PartsConfig.Fold.
-const foldInterval = time.Hour
+const (
+	// foldInterval is the time after which a part may have fewer outcomes than PartsConfig.Fold.
+	foldInterval = time.Hour
+	// saveInterval is the time between two writes of the tail.
+	saveInterval = time.Minute
+)
+
+// tailKey is the key of the outcomes that no part has yet, in the form of a part: with the result stream they would be lost, and what they spent.
+func tailKey(campaign string) string { return "campaigns/" + campaign + "/ledger/tail" }
 
 func partPrefix(campaign string) string { return "campaigns/" + campaign + "/ledger/outcomes-" }
 
@@ -93,13 +102,34 @@ func (p *Parts) Fold(ctx context.Context, seen uint64, full bool) error {
 	return nil
 }
 
+// Save stores new outcomes in the tail, if it is a minute old or a change of the campaign's state is urgent.
+func (p *Parts) Save(ctx context.Context, seen uint64, urgent bool) error {
+	if p == nil || len(p.outcomes) == p.saved || !urgent && p.cfg.Now().Sub(p.savedAt) < saveInterval {
+		return nil
+	}
+	data, err := p.encode(seen)
+	if err == nil {
+		err = p.cfg.Store.Put(ctx, tailKey(p.cfg.Campaign), data)
+	}
+	if err != nil {
+		return fmt.Errorf("store the tail of the ledger: %w", err)
+	}
+	p.saved, p.savedAt = len(p.outcomes), p.cfg.Now()
+	return nil
+}
+
+// encode returns the stored form of the outcomes that no part has.
+func (p *Parts) encode(seen uint64) ([]byte, error) {
+	return (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen, Uses: p.ledger.uses}, entries: p.outcomes}).encode()
+}
+
 // fold stores the outcomes that storage does not have, and then removes those of the part before from the
 // result stream.
 func (p *Parts) fold(ctx context.Context, seen uint64) error {
 	if len(p.outcomes) == 0 {
 		return nil
 	}
-	data, err := (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen, Uses: p.ledger.uses}, entries: p.outcomes}).encode()
+	data, err := p.encode(seen)
 	if err != nil {
 		return fmt.Errorf("encode ledger: %w", err)
 	}
@@ -115,7 +145,7 @@ func (p *Parts) fold(ctx context.Context, seen uint64) error {
 	}
 	p.cfg.Logger.Debug("stored a part of the ledger", "outcomes", len(p.outcomes), "through", seen)
 	previous := p.stored
-	p.next, p.stored, p.outcomes, p.found = p.next+1, seen, nil, false
+	p.next, p.stored, p.outcomes, p.found, p.saved = p.next+1, seen, nil, false, 0
 	return p.purge(ctx, previous)
 }
 
@@ -169,8 +199,8 @@ func (p *Parts) Follow(stream int64, last, seen uint64) (after uint64) {
 	return 0
 }
 
-// Enter enters the outcomes of all parts into a ledger, whose device-seconds later parts have. It returns the sequence number of the
-// last of them in the result stream, 0 without a part. It skips damaged ones.
+// Enter enters the outcomes of all parts and of the tail into a ledger, whose device-seconds later parts have. It returns the sequence
+// number of the last of them in the result stream, 0 without one. It skips damaged ones.
 func (p *Parts) Enter(ctx context.Context, l *Ledger) (seen uint64, err error) {
 	if p == nil {
 		return 0, nil
@@ -182,9 +212,25 @@ func (p *Parts) Enter(ctx context.Context, l *Ledger) (seen uint64, err error) {
 		}
 		if old != nil {
 			p.enter(l, old)
+			p.next = max(p.next, old.number+1)
+			if old.Seq >= p.stored || old.Stream != p.stream {
+				p.stored, p.stream = old.Seq, old.Stream
+			}
 		}
 	}
-	return p.stored, nil
+	tail, err := p.read(ctx, storage.Info{Key: tailKey(p.cfg.Campaign)})
+	if err != nil || tail == nil || tail.Stream == p.stream && tail.Seq <= p.stored {
+		return p.stored, err
+	}
+	p.enter(l, tail)
+	p.outcomes, p.saved, p.since = tail.entries, len(tail.entries), p.cfg.Now()
+	if p.next == 0 {
+		p.stream = tail.Stream
+	}
+	if tail.Stream != p.stream {
+		return p.stored, nil
+	}
+	return tail.Seq, nil
 }
 
 // read reads one part. It returns nil for a damaged part, and for one that was removed meanwhile.
@@ -216,8 +262,4 @@ func (p *Parts) enter(l *Ledger, old *part) {
 		own := l.use(u)
 		own.Seconds = max(own.Seconds, u.Seconds)
 	}
-	if old.Seq >= p.stored || old.Stream != p.stream {
-		p.stored, p.stream = old.Seq, old.Stream
-	}
-	p.next = max(p.next, old.number+1)
 }

@@ -237,3 +237,51 @@ func TestEnterOutcomes(t *testing.T) {
 	must(t, p.cfg.Store.Put(t.Context(), partPrefix("c")+"odd", nil))
 	check(5, 8, 5, Done, Done, Dead, Pending)
 }
+
+// TestTail loses the result stream a minute after the last write of the tail: the next leader knows what was spent until then, and the next part has
+// it. A part supersedes the tail.
+func TestTail(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	p, _ := testParts(t, &now, &strings.Builder{})
+	note := func(p *Parts, l *Ledger, i int) {
+		l.Spend(id(i), 0, manifest.Use{Month: "2001-09", Seconds: 4})
+		l.Settle(id(i), 0, Failed, "bad")
+		p.NoteOutcome(id(i), 0, Failed, "bad", false)
+	}
+	enter := func() (*Parts, *Ledger, uint64) {
+		t.Helper()
+		next, l := NewParts(p.cfg), New()
+		for i := range 8 {
+			l.Add(id(i))
+		}
+		seen, err := next.Enter(t.Context(), l)
+		must(t, err)
+		return next, l, seen
+	}
+	p, l, _ := enter()
+	p.Follow(3, 0, 0)
+	for i, step := range []struct {
+		age    time.Duration
+		urgent bool
+		seen   uint64 // in the store
+	}{{0, false, 1}, {saveInterval - 1, false, 1}, {0, true, 3}, {saveInterval, false, 4}} {
+		now = now.Add(step.age)
+		note(p, l, i)
+		must(t, p.Save(t.Context(), uint64(i+1), step.urgent))
+		next, read, seen := enter()
+		if uses := read.Uses(); seen != step.seen || len(uses) != 1 || uses[0].Seconds != 4*float64(seen) || len(next.outcomes) != int(seen) {
+			t.Fatalf("step %d: through %d, %d outcomes, spent %v; want %d", i, seen, len(next.outcomes), uses, step.seen)
+		}
+	}
+	next, l, seen := enter()
+	if after := next.Follow(9, 0, seen); after != 0 || l.State(id(3)) != Failed {
+		t.Errorf("a new stream is read after %d; %v", after, l.State(id(3)))
+	}
+	note(next, l, 4)
+	must(t, next.Fold(t.Context(), 1, false))
+	next, l, seen = enter()
+	if seen != 1 || len(next.outcomes) > 4 || l.Uses()[0].Seconds != 20 || l.Total(0, false).Failed != 5 {
+		t.Errorf("through %d, %d outcomes, %v, %+v", seen, len(next.outcomes), l.Uses(), l.Total(0, false))
+	}
+}

@@ -99,9 +99,11 @@ type Result struct {
 	// Artifacts maps a file name beside result.json to its SHA-256.
 	Artifacts map[string]string `json:"artifacts,omitempty"`
 	// Replaces names the files of other attempts that those of this result replace, see [StagedKey].
-	Replaces []string  `json:"replaces,omitempty"`
-	Runtime  Runtime   `json:"runtime"`
-	Worker   string    `json:"worker,omitempty"`
+	Replaces []string `json:"replaces,omitempty"`
+	Runtime  Runtime  `json:"runtime"`
+	Worker   string   `json:"worker,omitempty"`
+	// Pool is the worker's pool, on a cluster.
+	Pool     string    `json:"pool,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
 	TraceID  string    `json:"trace_id,omitempty"`
 	Finished time.Time `json:"finished"`

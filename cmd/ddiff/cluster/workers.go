@@ -53,6 +53,8 @@ func workerState(b manifest.Beat) string {
 	switch {
 	case b.Hung != "":
 		return b.Hung
+	case b.Silent():
+		return "silent: frozen, lost, or cut off from NATS"
 	case b.Draining:
 		return "draining"
 	case b.Suspended != "":
