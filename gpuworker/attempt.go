@@ -251,10 +251,10 @@ func (w *Worker) publishOutcome(ctx context.Context, l lease, t *task, o outcome
 	case !isCheck:
 		if o.kind != done {
 			res = w.result(t, item.Outcome(o.kind), o.err.Error())
-		} else if t.batch > 0 { // not a result that was found
+		} else if t.Batch > 0 { // not a result that was found
 			w.breaker.Succeed(t.assigned.Campaign, t.Item)
 		}
-		brief := res.Event(t.seconds)
+		brief := res.Event(t.Seconds)
 		brief.Pool = w.cfg.Pool
 		if event = brief; w.cfg.WholeResults {
 			event = res

@@ -9,35 +9,15 @@ import (
 	"fmt"
 
 	"ddiff/restore/item"
-	"ddiff/restore/parameter"
-	"ddiff/restore/solver"
+	"ddiff/restore/job"
 	"ddiff/storage"
 )
 
-// checkpoint is the state of an unfinished item. A draining worker stores it, and the next worker resumes from it. Key
-// and content depend on the item alone, so that the resumed item has the result of an uninterrupted run.
-type checkpoint struct {
-	State  solver.State
-	Curves solver.Curves
-	// Precision is that of the steps so far.
-	Precision parameter.Precision
-	// Seconds are the item's share of the solver time of the steps so far.
-	Seconds float64
-}
-
-// spent returns the solver time of earlier attempts at an item, in seconds.
-func (t *task) spent() float64 {
-	if t.checkpoint == nil {
-		return 0
-	}
-	return t.checkpoint.Seconds
-}
-
 func checkpointKey(id string) string { return item.CheckpointsFolder + id }
 
-// encode returns a SHA-256 and the encoded checkpoint. The checksum includes the item's ID: it reveals a state that a disk
+// encodeCheckpoint returns a SHA-256 and the encoded checkpoint. The checksum includes the item's ID: it reveals a state that a disk
 // has changed or that belongs to another item. Nothing would distinguish the image restored from it from a correct one.
-func (c checkpoint) encode(id string) ([]byte, error) {
+func encodeCheckpoint(c *job.Checkpoint, id string) ([]byte, error) {
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(c); err != nil {
 		return nil, err
@@ -50,44 +30,24 @@ func checksum(id string, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(id), body...))
 }
 
-// readCheckpoint is the inverse of encode.
-func readCheckpoint(data []byte, id string) (c checkpoint, err error) {
+// decodeCheckpoint is the inverse of encodeCheckpoint.
+func decodeCheckpoint(data []byte, id string) (*job.Checkpoint, error) {
 	if len(data) < sha256.Size || checksum(id, data[sha256.Size:]) != [sha256.Size]byte(data) {
-		return c, errors.New("wrong checksum")
+		return nil, errors.New("wrong checksum")
 	}
-	err = gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c)
-	return c, err
+	c := new(job.Checkpoint)
+	return c, gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(c)
 }
 
-// decodeCheckpoint reads the checkpoint of an item. It returns an error when the checkpoint does not fit the item.
-func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
-	c, err := readCheckpoint(data, t.Item.ID)
-	if err != nil {
-		return nil, err
-	}
-	run, err := t.assigned.Engine.Run(t.Plan)
-	if err != nil {
-		return nil, err
-	}
-	if !solver.Fits(run, c.State, c.Curves) {
-		return nil, errors.New("the checkpoint belongs to another problem")
-	}
-	if now := t.assigned.Engine.Build(t.Plan).Precision; c.Precision != "" && c.Precision != now {
-		return nil, fmt.Errorf("its steps were computed in %s, this worker computes in %s", c.Precision, now)
-	}
-	return &c, nil
-}
-
-// storeCheckpoints stores the states of a batch that was stopped after a step. An error is logged only: the next worker
-// then starts from the beginning. Seconds is the solver time of this attempt, for each item.
-func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves, seconds float64) {
+// storeCheckpoints stores what a draining worker has reached: the next one goes on from it. An error is logged only: the next worker then starts from the beginning.
+func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task) {
 	a := e.watchdog.Begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)
 	defer a.End()
-	for i, t := range tasks {
-		if states[i].Step == 0 {
+	for _, t := range tasks {
+		if t.Reached == nil {
 			continue
 		}
-		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.Plan).Precision, t.spent() + seconds}.encode(t.Item.ID)
+		data, err := encodeCheckpoint(t.Reached, t.Item.ID)
 		if err == nil {
 			err = t.assigned.Store.Put(a.Ctx, checkpointKey(t.Item.ID), data)
 		}
@@ -95,7 +55,7 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 			e.log(t).Warn("could not store a checkpoint", "reason", err)
 			continue
 		}
-		e.log(t).Info("stored a checkpoint", "step", states[i].Step)
+		e.log(t).Info("stored a checkpoint", "step", t.Reached.State.Step)
 	}
 }
 
@@ -112,7 +72,11 @@ func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
-	if t.checkpoint, err = decodeCheckpoint(data, t); err != nil {
+	c, err := decodeCheckpoint(data, t.Item.ID)
+	if err == nil {
+		err = t.Resume(t.assigned.Engine, c)
+	}
+	if err != nil {
 		e.log(t).Warn("ignored a checkpoint that is damaged or does not fit", "reason", err)
 		e.deleteCheckpoint(ctx, t)
 	}

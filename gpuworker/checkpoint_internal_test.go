@@ -17,7 +17,7 @@ import (
 // A checkpoint without a body, a truncated one, and one of another item are no checkpoints.
 func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
-	good, err := checkpoint{State: solver.State{Step: 2, Tensors: []solver.Tensor{{Name: "x", Data: []float32{1, 2}}}}}.encode("own")
+	good, err := encodeCheckpoint(&job.Checkpoint{State: solver.State{Step: 2, Tensors: []solver.Tensor{{Name: "x", Data: []float32{1, 2}}}}}, "own")
 	must(t, err)
 	empty := checksum("own", nil)
 	for name, c := range map[string]struct {
@@ -32,8 +32,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 		"other item":   {"other", good, "wrong checksum"},
 		"flipped byte": {"own", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), "wrong checksum"},
 	} {
-		task := breakerTask("a", c.id)
-		if _, err := decodeCheckpoint(c.data, task); err == nil || !strings.Contains(err.Error(), c.reason) {
+		if _, err := decodeCheckpoint(c.data, c.id); err == nil || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: error %v, want %s", name, err, c.reason)
 		}
 	}
@@ -47,8 +46,8 @@ func TestLoadOfCheckpoints(t *testing.T) {
 	tasks := []*task{{lease: new(queue.Lease), assigned: newAssigned(Assignment{Store: s}, 1, nil, 0), Job: job.Job{Item: item.Item{ID: "own", Name: "own"}}}}
 	task := tasks[0]
 	load := func(ctx context.Context) error { return e.loadCheckpoint(ctx, task) }
-	if err := load(t.Context()); err != nil || task.checkpoint != nil || log.Len() > 0 {
-		t.Errorf("no checkpoint: %v, %+v, log %s", err, task.checkpoint, log)
+	if err := load(t.Context()); err != nil || task.Checkpoint != nil || log.Len() > 0 {
+		t.Errorf("no checkpoint: %v, %+v, log %s", err, task.Checkpoint, log)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -69,7 +68,7 @@ func TestLoadOfCheckpoints(t *testing.T) {
 		t.Errorf("the damaged checkpoint remains: %v", err)
 	}
 	// An item without a step needs no checkpoint.
-	e.storeCheckpoints(t.Context(), tasks, make([]solver.State, 1), make([]solver.Curves, 1), 1)
+	e.storeCheckpoints(t.Context(), tasks)
 	if _, err := s.Get(t.Context(), checkpointKey("own")); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a checkpoint without a step: %v", err)
 	}

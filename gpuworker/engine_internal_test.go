@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,10 +73,18 @@ func TestSizeOfBatch(t *testing.T) {
 				w.cfg.Tuner.Record(tasks[0].workload(), 1<<n, seconds)
 			}
 		}
-		if got := (engineRestorer{w.core}).batchSize(tasks); got != tt.want {
+		if got := (engineRestorer{w.core}).size(tasks); got != tt.want {
 			t.Errorf("%+v: %d", tt, got)
 		}
 	}
+}
+
+// progressOf returns the progress of a batch of n tasks that was just compiled.
+func progressOf(t *testing.T, w *Worker, tk *task, n int) *progress {
+	t.Helper()
+	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
+	t.Cleanup(a.End)
+	return &progress{engineRestorer: engineRestorer{w.core}, drain: t.Context(), compiled: func() bool { return true }, activity: a, tasks: slices.Repeat([]*task{tk}, n)}
 }
 
 // The time of a step does not count the first one.
@@ -83,21 +92,20 @@ func TestProgressOfBatch(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	s, err := e.Solver(t.Context(), tk.Plan, 2)
-	must(t, err)
 	now, made := &stoppedClock{time.Unix(0, 0)}, 0
 	w, _ := workerOf(t, func(c *Config) {
 		c.Now, c.Steps = func() time.Time { return now.time }, func(n int) { made += n }
 		c.Limits = guard.Limits{Solve: 10 * time.Second, Compile: time.Hour}
 	})
 	w.cfg.Tuner.Record(tk.workload(), 1, 2*time.Second)
-	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
-	defer a.End()
-	four := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 0, method.Cost{Network: 4 * s.Steps()})
+	const steps = 5
+	four := progressOf(t, w, tk, 2)
+	four.begin(job.Course{Steps: steps, Tiles: 1, Cost: method.Cost{Network: 4 * steps}, Curves: make([]solver.Curves, 2)})
 	if limit := four.limit(); limit != 1600*time.Second {
 		t.Errorf("the first step with four evaluations in a step: limit %v", limit)
 	}
-	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 0, method.Cost{Network: s.Steps()})
+	p := progressOf(t, w, tk, 2)
+	p.begin(job.Course{Steps: steps, Tiles: 1, Cost: method.Cost{Network: steps}, Curves: make([]solver.Curves, 2)})
 	if limit := p.limit(); limit != 400*time.Second || p.stepPerImage() != 0 {
 		t.Errorf("the first step: limit %v, %v per step", limit, p.stepPerImage())
 	}
@@ -112,7 +120,7 @@ func TestProgressOfBatch(t *testing.T) {
 		{3, 2 * time.Second, 3 * time.Second / 2, 800 * time.Second},
 	} {
 		now.time = now.time.Add(tt.took)
-		p.update(tt.step)
+		must(t, p.update(tt.step))
 		if limit := p.limit(); p.stepPerImage() != tt.perImage || limit != tt.limit || made != 2*tt.step {
 			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), limit, made)
 		}
@@ -140,7 +148,7 @@ func TestChoicesOfWorker(t *testing.T) {
 	w, _ := workerOf(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (engineRestorer{w.core}).solveBatch(ended, f.tasks); outcomeOf(ended, f.tasks[0], err).why != drain || log.Len() > 0 {
+	if err := (engineRestorer{w.core}).solve(ended, f.tasks); outcomeOf(ended, f.tasks[0], err).why != drain || log.Len() > 0 {
 		t.Errorf("a worker that drains: %v, log %s", err, log.String())
 	}
 	_, err = f.shapes(t.Context())

@@ -22,45 +22,31 @@ func (e engineRestorer) finish(t *task) (*item.Result, error) {
 		return nil, errCancelled
 	}
 	e.recordStage(t.ctx, t, telemetry.StageScore)
-	var scores item.Metrics
-	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(ctx context.Context) (err error) {
-		if err := t.Solved(ctx, t.assigned.Engine, t.solution); err != nil {
-			return err
-		}
-		if scores, err = t.Score(); err == nil {
-			t.Warn(t.assigned.Engine, scores)
-		}
-		return err
-	})
+	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(ctx context.Context) error { return t.Answer(ctx, t.assigned.Engine) })
 	if err != nil {
 		return nil, err
 	}
 	var res *item.Result
 	err = e.stage(t, telemetry.StageWrite, e.cfg.Limits.Finish, func(ctx context.Context) (err error) {
-		res, err = e.write(ctx, t, scores)
+		res, err = e.write(ctx, t)
 		return err
 	})
-	if err == nil && t.checkpoint != nil {
+	if err == nil && t.Checkpoint != nil {
 		e.deleteCheckpoint(t.ctx, t)
 	}
 	return res, err
 }
 
 // write stores the artifacts, and then the result, create-only. The first result is kept, and write returns it.
-func (e engineRestorer) write(ctx context.Context, t *task, m item.Metrics) (*item.Result, error) {
+func (e engineRestorer) write(ctx context.Context, t *task) (*item.Result, error) {
 	if res, err := t.findResult(ctx); err != nil || res != nil {
 		return res, err
 	}
 	res := e.result(t, item.OutcomeDone, "")
-	res.Batch, res.Cost = t.batch, item.Cost(t.cost)
 	if e.cfg.Log != nil {
 		res.Log = e.cfg.Log.Lines(t.Item.ID, false)
 	}
-	files, err := t.Artifacts()
-	if err != nil {
-		return nil, err
-	}
-	picture, err := t.Record(res, m, files)
+	picture, files, err := t.Encode(t.assigned.Engine, res, true)
 	if err != nil {
 		return nil, err
 	}
@@ -185,11 +171,11 @@ func (t *task) findResult(ctx context.Context) (*item.Result, error) {
 func (c *core) result(t *task, o item.Outcome, reason string) *item.Result {
 	runtime := item.Runtime{Version: c.cfg.Version}
 	if t.assigned.Engine != nil {
-		runtime = job.RuntimeOf(t.assigned.Engine, t.Plan, t.batch, c.cfg.Version)
+		runtime = job.RuntimeOf(t.assigned.Engine, t.Plan, t.Batch, c.cfg.Version)
 	}
 	return &item.Result{
 		Schema: item.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
-		Seconds: t.seconds, Worker: c.cfg.Name, Pool: c.cfg.Pool, Attempt: t.lease.Attempt(),
+		Seconds: t.Seconds, Worker: c.cfg.Name, Pool: c.cfg.Pool, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: c.cfg.Now().UTC(),
 	}

@@ -46,7 +46,8 @@ func solved(t *testing.T, brighter float32) *task {
 	must(t, in.loader.Measure(t.Context(), &tk.Job))
 	x := make([]float32, tk.Op.Image.Size())
 	x[0] = brighter
-	must(t, tk.Solved(t.Context(), e, solver.Solution{X: x, Curves: solver.Curves{Time: []int{int(10 * brighter)}}})) // another trace, too
+	tk.Solution = solver.Solution{X: x, Curves: solver.Curves{Time: []int{int(10 * brighter)}}} // another trace, too
+	must(t, tk.Answer(t.Context(), e))
 	tk.Item.ID, tk.lease = "item", &queue.Lease{}
 	return tk
 }
@@ -92,16 +93,16 @@ func TestFirstResultIsKept(t *testing.T) {
 		t.Helper()
 		w, _ := workerOf(t, func(c *Config) { c.Name = name })
 		tk := solved(t, brighter)
-		tk.batch, tk.seconds, tk.Plan.Solver.Steps = 3, 1.5, 7
+		tk.Batch, tk.Seconds, tk.Plan.Solver.Steps = 3, 1.5, 7
 		looks := 0
-		tk.assigned = newAssigned(Assignment{Store: faulty{Dir: dir, get: func(key string) error {
+		tk.assigned.Store = faulty{Dir: dir, get: func(key string) error {
 			if path.Base(key) != item.FileResult {
 				return nil
 			}
 			looks++
 			return when(looks <= late, storage.ErrNotFound)
-		}}}, 1, nil, 0)
-		res, err := engineRestorer{w.core}.write(t.Context(), tk, item.Metrics{})
+		}}
+		res, err := engineRestorer{w.core}.write(t.Context(), tk)
 		must(t, err)
 		return res, tk
 	}
@@ -199,13 +200,13 @@ func TestAttackLateRequests(t *testing.T) {
 			begin := func(i int) {
 				dead, end := context.WithCancel(t.Context())
 				kill[i] = end
-				tasks[i].assigned = newAssigned(Assignment{Store: turns{dir, i, func(r request) {
+				tasks[i].assigned.Store = turns{dir, i, func(r request) {
 					mu.Lock()
 					defer mu.Unlock()
 					waiting = append(waiting, r)
-				}, dead}}, 1, nil, 0)
+				}, dead}
 				go func() {
-					res, err := engineRestorer{workers[i].core}.write(t.Context(), tasks[i], item.Metrics{})
+					res, err := engineRestorer{workers[i].core}.write(t.Context(), tasks[i])
 					mu.Lock()
 					defer mu.Unlock()
 					if err == nil && dead.Err() == nil && first == nil {
@@ -271,7 +272,7 @@ func TestReadOfResult(t *testing.T) {
 	t.Parallel()
 	_, dir := workerOf(t)
 	tk := solved(t, 0)
-	tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
+	tk.assigned.Store = dir
 	if res, err := tk.findResult(t.Context()); res != nil || err != nil {
 		t.Errorf("no result: %v, %v", res, err)
 	}
@@ -294,11 +295,11 @@ func TestReadOfResult(t *testing.T) {
 	full := storage.ErrNoSpace
 	tk.assigned.Store = faulty{Dir: dir, put: func(string) error { return full }, get: func(string) error { return storage.ErrNotFound }}
 	w, _ := workerOf(t)
-	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, item.Metrics{}); res != nil || !errors.Is(err, full) || tk.written == 0 {
+	if res, err := (engineRestorer{w.core}).write(t.Context(), tk); res != nil || !errors.Is(err, full) || tk.written == 0 {
 		t.Errorf("a full store: %v, %v", res, err)
 	}
 	tk.assigned.Store = faulty{Dir: dir, get: func(string) error { return full }}
-	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, item.Metrics{}); res != nil || !errors.Is(err, full) {
+	if res, err := (engineRestorer{w.core}).write(t.Context(), tk); res != nil || !errors.Is(err, full) {
 		t.Errorf("an unreadable store: %v, %v", res, err)
 	}
 }
@@ -311,7 +312,7 @@ func TestFilesAreWrittenTogether(t *testing.T) {
 	var others atomic.Int32
 	all := make(chan struct{})
 	const files = 4
-	tk.assigned = newAssigned(Assignment{Store: faulty{Dir: dir, put: func(key string) error {
+	tk.assigned.Store = faulty{Dir: dir, put: func(key string) error {
 		if strings.HasSuffix(key, item.FileRestored) || strings.HasSuffix(key, item.FileResult) {
 			if n := others.Load(); n != files {
 				return fmt.Errorf("%s after %d files", key, n)
@@ -327,8 +328,8 @@ func TestFilesAreWrittenTogether(t *testing.T) {
 		case <-time.After(time.Minute):
 			return fmt.Errorf("%s waits for other files", key)
 		}
-	}}}, 1, nil, 0)
-	res, err := engineRestorer{w.core}.write(t.Context(), tk, item.Metrics{})
+	}}
+	res, err := engineRestorer{w.core}.write(t.Context(), tk)
 	if err != nil || len(res.Artifacts) != files+1 {
 		t.Fatalf("%v, %v", res, err)
 	}
@@ -510,8 +511,8 @@ func TestSimulatedWorker(t *testing.T) {
 		t.Errorf("%d requests, %+v", sim.asked, r)
 	}
 	tasks := []*task{{assigned: newAssigned(Assignment{}, 2, nil, 0)}, {}, {}, {}}
-	if m, err := s.solve(t.Context(), tasks); m != 4 || err != nil || tasks[3].seconds != 0.25 || tasks[3].batch != 4 {
-		t.Errorf("%d items, %v, %g s", m, err, tasks[3].seconds)
+	if err := s.solve(t.Context(), tasks); s.size(tasks) != 4 || err != nil || tasks[3].Seconds != 0.25 || tasks[3].Batch != 4 {
+		t.Errorf("%v, %g s", err, tasks[3].Seconds)
 	}
 	other := &simulator{core: s.core, simulation: sim}
 	begin := now.time
@@ -523,20 +524,20 @@ func TestSimulatedWorker(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	sim.Mean = time.Hour
-	if m, err := s.solve(ended, tasks); m != 4 || err == nil || sim.items != 7 {
-		t.Errorf("a draining worker: %d, %v", m, err)
+	if err := s.solve(ended, tasks); err == nil || sim.items != 7 {
+		t.Errorf("a draining worker: %v", err)
 	}
 	if c, err := s.check(t.Context(), nil); err != nil || len(c.Checks) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	tk := solved(t, 0)
 	_, dir := workerOf(t)
-	tk.assigned, tk.batch = newAssigned(Assignment{Store: dir}, 1, nil, 0), 2
+	tk.assigned.Store, tk.Batch = dir, 2
 	for range 2 {
 		res, err := s.finish(tk)
 		if err != nil || res.Batch != 2 || res.Outcome != item.OutcomeDone {
 			t.Errorf("%+v, %v", res, err)
 		}
-		tk.batch = 3
+		tk.Batch = 3
 	}
 }

@@ -80,8 +80,8 @@ func TestAttackLateWrite(t *testing.T) {
 	write := func(version string, brighter float32) (*item.Result, error) {
 		w, _ := workerOf(t, func(c *Config) { c.Version = version })
 		tk := solved(t, brighter)
-		tk.assigned = newAssigned(Assignment{Store: s}, 1, nil, 0)
-		return engineRestorer{w.core}.write(t.Context(), tk, item.Metrics{})
+		tk.assigned.Store = s
+		return engineRestorer{w.core}.write(t.Context(), tk)
 	}
 	// The first worker dies between its files. The second one sees the leftovers, and what it writes over them is on its way.
 	late.hold(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/"+item.FileRestored) })

@@ -190,7 +190,7 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 			if err := ctx.Err(); err != nil {
 				return "", err
 			}
-			_, err := p.Engine.Solver(ctx, t.Plan, n)
+			err := (&job.Batch{Engine: p.Engine, Jobs: slices.Repeat([]*job.Job{&t.Job}, n)}).Compile(ctx)
 			if n > 1 && errors.Is(err, onnxruntime.ErrMemory) {
 				p.tuner.RecordOutOfMemory(t.workload(), n)
 				continue

@@ -16,7 +16,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
+	"ddiff/restore/solver"
 	"ddiff/telemetry"
 )
 
@@ -57,8 +59,6 @@ func TestMetricsOfBatch(t *testing.T) {
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e, Owner: "ann"}, 1, nil, 0), sampleItem(t, e, 32, 32))
 	tk.Item.Campaign = "c"
-	s, err := e.Solver(t.Context(), tk.Plan, 2)
-	must(t, err)
 	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
 	must(t, err)
@@ -68,21 +68,19 @@ func TestMetricsOfBatch(t *testing.T) {
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("")
 		c.Limits = guard.Limits{Solve: time.Minute}
 	})
-	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
-	defer a.End()
-	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 1, method.Cost{})
+	p := progressOf(t, w, tk, 2)
+	p.begin(job.Course{Done: 1, Steps: 5, Tiles: 1, Cost: method.Cost{Network: 12, NetworkBackward: 7}, Curves: make([]solver.Curves, 2)})
 	if limit := p.limit(); limit != 2*time.Minute {
 		t.Errorf("the limit of the first step of two images is %v", limit)
 	}
-	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
 	now.time = now.time.Add(4 * time.Second)
-	p.update(3)
+	must(t, p.update(3))
 	if limit := p.limit(); limit != 400*time.Second {
 		t.Errorf("the limit of the next step is %v", limit)
 	}
 	got := sums(t, reader)
 	want := map[string]float64{
-		"ddiff.steps": 4, "ddiff.step.duration": 2, "ddiff.solver.time campaign=c,owner=ann": 4,
+		"ddiff.batch.fill": 1, "ddiff.steps": 4, "ddiff.step.duration": 2, "ddiff.solver.time campaign=c,owner=ann": 4,
 		// Of five steps, 12·3/5 − 12·1/5 and 7·3/5 − 7·1/5 evaluations, for two images.
 		"ddiff.network.evaluations pass=backward": 6, "ddiff.network.evaluations pass=forward": 10,
 	}
@@ -90,7 +88,7 @@ func TestMetricsOfBatch(t *testing.T) {
 		t.Errorf("metrics %v, want %v", got, want)
 	}
 	now.time = now.time.Add(time.Second)
-	p.update(5)
+	must(t, p.update(5))
 	got = sums(t, reader)
 	if f, b := got["ddiff.network.evaluations pass=forward"], got["ddiff.network.evaluations pass=backward"]; f != 2*(12-2) || b != 2*(7-1) {
 		t.Errorf("%g and %g evaluations of the rest of the run", f, b)
@@ -113,17 +111,15 @@ func TestYieldOfDrainingWorker(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	s, err := e.Solver(t.Context(), tk.Plan, 1)
-	must(t, err)
 	w, _ := workerOf(t)
-	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
-	defer a.End()
-	p := engineRestorer{w.core}.newProgress(a.Ctx, a, s, tk, 1, method.Cost{})
+	p := progressOf(t, w, tk, 1)
+	p.begin(job.Course{Done: 1, Steps: 5, Curves: make([]solver.Curves, 1)})
 	drain, begin := context.WithCancel(t.Context())
 	defer begin()
+	p.drain = drain
 	for _, want := range []error{nil, context.Canceled} {
 		w.device <- struct{}{}
-		if _, err := p.yield(drain, tk); !errors.Is(err, want) || len(w.device) != 1 {
+		if err := p.yield(); !errors.Is(err, want) || len(w.device) != 1 {
 			t.Errorf("%v, want %v; the device is held by %d", err, want, len(w.device))
 		}
 		<-w.device

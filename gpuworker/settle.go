@@ -48,7 +48,7 @@ func (o outcome) String() string { return cmp.Or(string(o.why), string(o.kind)) 
 // detail is what the log line of an outcome says beside its text.
 func (o outcome) detail(t *task) slog.Attr {
 	if o.err == nil {
-		return slog.Float64("seconds", t.seconds)
+		return slog.Float64("seconds", t.Seconds)
 	}
 	return slog.Any("reason", o.err)
 }

@@ -189,15 +189,15 @@ func TestFoundResultIsNoSuccess(t *testing.T) {
 	q := queueOf(t)
 	for batch, id := range []string{"found", "computed"} {
 		w, dir := workerOf(t)
-		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
-		tk.Item, tk.seconds = item.Item{ID: id, Campaign: "test"}, 1.5*float64(batch)
+		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), Job: job.Job{Batch: batch}}
+		tk.Item, tk.Seconds = item.Item{ID: id, Campaign: "test"}, 1.5*float64(batch)
 		before := uint64(events(t, q))
 		must(t, w.conclude(t.Context(), tk.lease, tk, outcome{kind: done}, &item.Result{Item: tk.Item, Seconds: 1.5}))
 		for event, err := range q.Results(t.Context(), before) {
 			must(t, err)
 			var e item.Event
 			must(t, json.Unmarshal(event.Payload, &e))
-			if e.Seconds != tk.seconds {
+			if e.Seconds != tk.Seconds {
 				t.Errorf("%s: %g device-seconds", id, e.Seconds)
 			}
 			break
@@ -331,8 +331,8 @@ func TestSettleOnce(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	a, b := &task{}, &task{}
-	c, d := &task{checkpoint: &checkpoint{}}, &task{}
-	c.checkpoint.State.Step = 3
+	c, d := &task{Job: job.Job{Checkpoint: &job.Checkpoint{}}}, &task{}
+	c.Checkpoint.State.Step = 3
 	d.Plan.Task = "other"
 	p := &task{preflight: &manifest.Preflight{}}
 	got := group([]*task{a, c, d, p, b, p})
@@ -350,13 +350,16 @@ func TestGroups(t *testing.T) {
 // solves is a restorer with a prescribed solver.
 type solves struct {
 	restorer
+	most  int
 	sizes []int
-	run   func(n int) (int, error)
+	run   func(n int) error
 }
 
-func (s *solves) solve(_ context.Context, tasks []*task) (int, error) {
-	s.sizes = append(s.sizes, len(tasks))
-	return s.run(len(tasks))
+func (s *solves) size(left []*task) int { return min(s.most, len(left)) }
+
+func (s *solves) solve(_ context.Context, batch []*task) error {
+	s.sizes = append(s.sizes, len(batch))
+	return s.run(len(batch))
 }
 
 // A failed batch is solved in parts: in halves when memory is short, else item by item. A lost device ends the worker.
@@ -364,23 +367,24 @@ func TestPartsOfFailedBatch(t *testing.T) {
 	t.Parallel()
 	bad := errors.New("bad")
 	for name, tt := range map[string]struct {
-		run      func(n int) (int, error)
+		size     int
+		run      func(n int) error
 		sizes    []int
 		restored []int
 		released int
 		fails    bool
 	}{
-		"all":    {func(n int) (int, error) { return n, nil }, []int{5}, []int{5}, 0, false},
-		"parts":  {func(n int) (int, error) { return min(n, 2), nil }, []int{5, 3, 1}, []int{2, 2, 1}, 0, false},
-		"memory": {func(n int) (int, error) { return n, when(n > 2, onnxruntime.ErrMemory) }, []int{5, 2, 2, 1}, []int{2, 2, 1}, 0, false},
-		"bad":    {func(n int) (int, error) { return n, when(n > 1, bad) }, []int{5, 1, 1, 1, 1, 1}, []int{1, 1, 1, 1, 1}, 0, false},
-		"lost":   {func(n int) (int, error) { return 2, when(n < 5, onnxruntime.ErrDeviceLost) }, []int{5, 3}, []int{2}, 3, true},
-		"lost in a part": {func(n int) (int, error) {
-			return n, when(n > 2, onnxruntime.ErrMemory, when(n == 1, onnxruntime.ErrFallback))
+		"all":    {5, func(int) error { return nil }, []int{5}, []int{5}, 0, false},
+		"parts":  {2, func(int) error { return nil }, []int{2, 2, 1}, []int{2, 2, 1}, 0, false},
+		"memory": {5, func(n int) error { return when(n > 2, onnxruntime.ErrMemory) }, []int{5, 2, 2, 1}, []int{2, 2, 1}, 0, false},
+		"bad":    {5, func(n int) error { return when(n > 1, bad) }, []int{5, 1, 1, 1, 1, 1}, []int{1, 1, 1, 1, 1}, 0, false},
+		"lost":   {3, func(n int) error { return when(n < 3, onnxruntime.ErrDeviceLost) }, []int{3, 2}, []int{3}, 2, true},
+		"lost in a part": {5, func(n int) error {
+			return when(n > 2, onnxruntime.ErrMemory, when(n == 1, onnxruntime.ErrFallback))
 		}, []int{5, 2, 2, 1}, []int{2, 2}, 1, true},
 	} {
 		w, _ := workerOf(t)
-		s := &solves{run: tt.run}
+		s := &solves{most: tt.size, run: tt.run}
 		w.restorer = s
 		in := newAssigned(Assignment{}, 5, nil, 0)
 		tasks := make([]*task, 5)
@@ -404,7 +408,7 @@ func TestPartsOfFailedBatch(t *testing.T) {
 	}
 	// A draining worker starts no further batch.
 	w, _ := workerOf(t)
-	s := &solves{run: func(n int) (int, error) { return n, nil }}
+	s := &solves{most: 1, run: func(int) error { return nil }}
 	w.restorer = s
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

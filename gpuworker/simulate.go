@@ -115,8 +115,10 @@ func (s *simulator) prepare(ctx context.Context, t *task) (*item.Result, error) 
 	return s.fetch(ctx, t, func(context.Context) error { return nil })
 }
 
+func (s *simulator) size(tasks []*task) int { return len(tasks) }
+
 // solve holds all tasks for the sum of their times.
-func (s *simulator) solve(drain context.Context, tasks []*task) (int, error) {
+func (s *simulator) solve(drain context.Context, tasks []*task) error {
 	n, hold := len(tasks), time.Duration(0)
 	for _, t := range tasks {
 		hold += s.simulation.duration(t.Item.ID)
@@ -127,14 +129,14 @@ func (s *simulator) solve(drain context.Context, tasks []*task) (int, error) {
 	defer a.End()
 	begin := s.cfg.Now()
 	if err := retry.Sleep(a.Ctx, hold); err != nil {
-		return n, err
+		return err
 	}
 	end := s.cfg.Now()
 	s.record(begin, end, n)
 	for _, t := range tasks {
-		t.seconds, t.batch = end.Sub(begin).Seconds()/float64(n), n
+		t.Seconds, t.Batch = end.Sub(begin).Seconds()/float64(n), n
 	}
-	return n, nil
+	return nil
 }
 
 func (s *simulator) record(begin, end time.Time, items int) {
@@ -155,7 +157,7 @@ func (s *simulator) record(begin, end time.Time, items int) {
 // finish writes result.json without metrics and artifacts.
 func (s *simulator) finish(t *task) (*item.Result, error) {
 	res := s.result(t, item.OutcomeDone, "")
-	res.Batch = t.batch
+	res.Batch = t.Batch
 	err := s.stage(t, telemetry.StageWrite, s.cfg.Limits.Finish, func(ctx context.Context) error {
 		err := t.createResult(ctx, res)
 		if errors.Is(err, storage.ErrExists) {

@@ -11,27 +11,19 @@ import (
 	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
-	"ddiff/restore/method"
-	"ddiff/restore/solver"
 )
 
 // task is a leased item in flight.
 type task struct {
 	job.Job
 
-	lease      *queue.Lease
-	assigned   *assigned
-	ctx        context.Context // with the trace of the item
-	leased     time.Time
-	checkpoint *checkpoint    // nil when the item starts from the beginning
-	starts     []attemptStart // of a suspect, the last one is this attempt's
-	fault      error          // the device's failure that ended the worker
-
-	solution solver.Solution
-	seconds  float64
-	cost     method.Cost
-	batch    int
-	written  int // size of the largest file that was written last
+	lease    *queue.Lease
+	assigned *assigned
+	ctx      context.Context // with the trace of the item
+	leased   time.Time
+	starts   []attemptStart // of a suspect, the last one is this attempt's
+	fault    error          // the device's failure that ended the worker
+	written  int            // size of the largest file that was written last
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight

@@ -36,29 +36,28 @@ func TestItemInTiles(t *testing.T) {
 	if !slices.Equal(divided.Problem.Key[:], whole.Problem.Key[:]) {
 		t.Error("tiles change the noise")
 	}
-	s, err := e.Solver(t.Context(), divided.Plan, 1)
-	must(t, err)
-	if s.Tiles() != 6 {
-		t.Errorf("%d tiles", s.Tiles())
-	}
-	problem := []solver.Problem{{Y: make([]float32, divided.Op.MeasurementSize()), Key: noise.Key{1}}}
-	want, err := s.Solve(t.Context(), problem, nil)
-	must(t, err)
-	stop := errors.New("stop")
-	states, curves := []solver.State{s.Start(problem[0].Key)}, make([]solver.Curves, 1)
-	for states[0].Step < 4 {
-		if err := s.Resume(t.Context(), problem, states, curves, func(int) error { return stop }); !errors.Is(err, stop) {
+	divided.Problem = solver.Problem{Y: make([]float32, divided.Op.MeasurementSize()), Key: noise.Key{1}}
+	batch := job.Batch{Engine: e, Jobs: []*job.Job{&divided.Job}, Begin: func(c job.Course) {
+		if c.Tiles != 6 {
+			t.Errorf("%d tiles", c.Tiles)
+		}
+	}}
+	must(t, batch.Solve(t.Context()))
+	whole.Solution = divided.Solution
+	stop, stops := errors.New("stop"), 0
+	batch.Step = func(int) error { return stop }
+	for err := batch.Solve(t.Context()); err != nil; err = batch.Solve(t.Context()) {
+		if stops++; !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
-		data, err := checkpoint{State: states[0], Curves: curves[0]}.encode(divided.Item.ID)
+		data, err := encodeCheckpoint(divided.Reached, divided.Item.ID)
 		must(t, err)
-		c, err := decodeCheckpoint(data, divided)
+		c, err := decodeCheckpoint(data, divided.Item.ID)
 		must(t, err)
-		states[0], curves[0] = c.State, c.Curves
+		must(t, divided.Resume(e, c))
 	}
-	must(t, s.Resume(t.Context(), problem, states, curves, nil))
-	if !slices.Equal(states[0].Image(), want[0].X) {
-		t.Error("a result from checkpoints differs")
+	if !slices.Equal(divided.Solution.X, whole.Solution.X) || stops != 4 || divided.Reached != nil {
+		t.Errorf("a result after %d checkpoints differs", stops)
 	}
 	for want, change := range map[string]func(*item.Item){
 		"both multiples of 8": tiles(36, 8), "at most half of it": tiles(32, 24),

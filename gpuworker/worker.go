@@ -52,9 +52,10 @@ type core struct {
 type restorer interface {
 	// prepare loads an item. If the item has a result, prepare returns it, and the item needs no more stages.
 	prepare(ctx context.Context, t *task) (*item.Result, error)
-	// solve restores one batch from the start of tasks, which have equal plans, and returns its size n >= 1. After an
-	// error none of the n items is restored.
-	solve(ctx context.Context, tasks []*task) (n int, err error)
+	// size is the number of tasks, from the start of those that are left and have equal plans, to solve next: 1 or more.
+	size(left []*task) int
+	// solve restores a batch. After an error none of its items is restored.
+	solve(ctx context.Context, batch []*task) error
 	// finish scores a restored item and stores its result.
 	finish(t *task) (*item.Result, error)
 	// probe tests the device with a short solve of the last good item, or without one of the failed item.
@@ -271,8 +272,8 @@ func group(tasks []*task) [][]*task {
 		switch {
 		case t.preflight != nil:
 			key = "preflight"
-		case t.checkpoint != nil:
-			key = fmt.Sprint(t.checkpoint.State.Step, key)
+		case t.Checkpoint != nil:
+			key = fmt.Sprint(t.Checkpoint.State.Step, key)
 		}
 		i, ok := index[key]
 		if !ok {

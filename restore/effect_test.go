@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ddiff/restore"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
 	"ddiff/restore/noise"
@@ -110,15 +111,13 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 	for _, p := range precision {
 		plan.Precision = p
 	}
-	s, err := e.Solver(t.Context(), plan, len(photos))
-	must(t, err)
-	var problems []solver.Problem
+	batch := job.Batch{Engine: e}
 	for _, p := range photos {
-		problems = append(problems, p.problem)
+		batch.Jobs = append(batch.Jobs, &job.Job{Plan: plan, Problem: p.problem})
 	}
-	answers, err := s.Solve(context.Background(), problems, nil)
-	must(t, err)
-	for i, a := range answers {
+	must(t, batch.Solve(t.Context()))
+	for i, j := range batch.Jobs {
+		a := j.Solution
 		v, err := metric.PSNR(photos[i].truth, &raster.Image{Channels: 3, Height: op.Image.Height, Width: op.Image.Width, Pix: a.X})
 		must(t, err)
 		ax, err := e.Apply(context.Background(), op, a.X, photos[i].problem.Draw)

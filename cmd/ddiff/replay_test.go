@@ -168,6 +168,18 @@ func TestReplayChanged(t *testing.T) {
 	})
 }
 
+// TestReplayWarns replays an image whose passport lacks a warning, as that of a version with fewer checks.
+func TestReplayWarns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(folderOf(t, tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "5"), "hdr"), "restored.png")
+	editPassport(t, path, `"code":"steps"`, `"code":"other"`)
+	c, e := replay(t, 0, path)
+	if c.verdict == "different" || strings.Count(e.stderr, "\n") != 1 {
+		t.Errorf("%+v, stderr %q", c, e.stderr)
+	}
+	wantMessage(t, e, "ddiff: note: a warning that the passport lacks: 5 steps, ")
+}
+
 // TestReplayRefuses checks the errors of replay.
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()

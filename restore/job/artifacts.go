@@ -17,9 +17,8 @@ type Artifact struct {
 	Data []byte
 }
 
-// Artifacts encodes the files beside a result, except for the restored image.
-func (j *Job) Artifacts() ([]Artifact, error) {
-	var out []Artifact
+// artifacts encodes the files beside a result, except for the restored image. arrays are among them.
+func (j *Job) artifacts(arrays []Artifact) (out []Artifact, err error) {
 	add := func(name string, data []byte, err error) error {
 		if err != nil {
 			return fmt.Errorf("encode %s: %w", name, err)
@@ -57,12 +56,11 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 	}
 	curves, err := json.Marshal(j.Trace())
 	errs = append(errs, add(item.FileTrace, curves, err))
-	arrays, err := j.Arrays()
-	return append(out, arrays...), errors.Join(append(errs, err)...)
+	return append(out, arrays...), errors.Join(errs...)
 }
 
-// Arrays encodes the measurement, and the mask or kernel: the files beside a result that a passport names.
-func (j *Job) Arrays() ([]Artifact, error) {
+// arrays encodes the measurement, and the mask or kernel: the files beside a result that a passport names.
+func (j *Job) arrays() ([]Artifact, error) {
 	values := j.Problem.Y
 	if j.measured != nil {
 		values = j.measured
@@ -88,7 +86,7 @@ func (j *Job) Arrays() ([]Artifact, error) {
 
 // Trace returns the curves of a solved item, one entry per step.
 func (j *Job) Trace() item.Trace {
-	c := j.solution.Curves
+	c := j.Solution.Curves
 	t := item.Trace{item.CurveTimestep: {}}
 	for _, at := range c.Time {
 		t[item.CurveTimestep] = append(t[item.CurveTimestep], float64(at))
@@ -122,8 +120,8 @@ func contactSheet(images []*raster.Image) *raster.Image {
 func (j *Job) States() (steps []int, images []*raster.Image) {
 	s := j.Op.Image
 	w, h := j.Item.RestoredSize()
-	for _, x := range j.solution.Kept.Images {
+	for _, x := range j.Solution.Kept.Images {
 		images = append(images, j.turn(&raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: x}, w, h))
 	}
-	return j.solution.Kept.Steps, images
+	return j.Solution.Kept.Steps, images
 }

@@ -49,11 +49,11 @@ type Doubt struct {
 	Raised bool
 }
 
-// Doubt looks at a scored restoration of a stored picture. It returns nil for one that explains its measurement and is no rougher than pictures are, and
+// Doubt looks at an answered restoration of a stored picture. It returns nil for one that explains its measurement and is no rougher than pictures are, and
 // where nothing is known: few steps, a measurement that is no picture, or noise that is not white, but for that of JPEG. last is the doubt that led to this restoration, nil for none.
-func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
+func (j *Job) Doubt(e *restore.Engine, last *Doubt) *Doubt {
 	j.doubted = true
-	if j.Item.Measurement == nil || j.Op.NotPicture || !m.Has(metric.NameResidual) {
+	if j.Item.Measurement == nil || j.Op.NotPicture || !j.Metrics.Has(metric.NameResidual) {
 		return nil
 	}
 	if p, err := e.Preset(j.Plan, j.Item.Preset, j.noise().Level()); err == nil && float64(j.Plan.Solver.Steps) < fewSteps*float64(p.Steps) {
@@ -61,7 +61,7 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 	}
 	seen := j.observed(j.Problem.Y)
 	if j.Op.Task == operator.JPEG {
-		return j.doubtJPEG(m[metric.NameResidual] + j.noise().Variance(seen))
+		return j.doubtJPEG(j.Metrics[metric.NameResidual] + j.noise().Variance(seen))
 	}
 	if j.Op.Coloured {
 		return nil
@@ -70,7 +70,7 @@ func (j *Job) Doubt(e *restore.Engine, m item.Metrics, last *Doubt) *Doubt {
 	if variance == 0 {
 		return nil
 	}
-	ratio := m[metric.NameResidual]/variance + 1
+	ratio := j.Metrics[metric.NameResidual]/variance + 1
 	if last == nil {
 		if d := j.doubtWidth(); d != nil {
 			return d
@@ -125,11 +125,11 @@ func (j *Job) doubtJPEG(residual float64) *Doubt {
 }
 
 // warnDoubt warns of a result that was not looked at before.
-func (j *Job) warnDoubt(e *restore.Engine, m item.Metrics) {
+func (j *Job) warnDoubt(e *restore.Engine) {
 	if j.doubted {
 		return
 	}
-	if d := j.Doubt(e, m, nil); d != nil {
+	if d := j.Doubt(e, nil); d != nil {
 		if d.Std != 0 {
 			d.Text += fmt.Sprintf("; try std %.2g", j.ofOriginal(d.Std))
 		} else if d.Sigma != j.Item.Sigma {
@@ -142,13 +142,13 @@ func (j *Job) warnDoubt(e *restore.Engine, m item.Metrics) {
 // rough compares the bands of the restored picture with those of its measurement.
 func (j *Job) rough(strict bool) bool {
 	s := j.Op.Image
-	if len(j.Problem.Y) != len(j.solution.X) || j.Op.Masked() || min(s.Height, s.Width) < 1<<bands {
+	if len(j.Problem.Y) != len(j.Solution.X) || j.Op.Masked() || min(s.Height, s.Width) < 1<<bands {
 		return false
 	}
 	energies := func(values []float32) [bands]float64 {
 		return bandEnergies(&raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: values})
 	}
-	x, y := energies(j.solution.X), energies(j.Problem.Y)
+	x, y := energies(j.Solution.X), energies(j.Problem.Y)
 	for k := range bands - 1 {
 		most, growth := roughest, roughening
 		switch {

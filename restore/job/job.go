@@ -1,7 +1,7 @@
-// Package job turns an item into a restored image around the solver: it plans the item, reads its files, simulates or reads its
-// measurement, scores the solution, warns of doubtful ones and encodes the files beside a result. It knows neither queue nor store, and a
-// [Job] depends on nothing but its item. A new kind of input belongs to measurement.go, a new score to score.go, a new warning to
-// warnings.go; an error that decides what becomes of an item is in errors.go.
+// Package job has the way of an item to its restored image, in three stages. [Loader] prepares: it plans the item, reads its files, and simulates or reads its
+// measurement. [Batch] solves jobs of equal plans, and [Parts] what is left of a failed batch. [Job.Answer] and [Job.Encode] finish: they score the solution, warn of
+// doubtful ones and encode the files beside a result. The package knows neither queue nor store, and a [Job] depends on nothing but its item. A new kind of input
+// belongs to measurement.go, a new score to score.go, a new warning to warnings.go; an error that decides what becomes of an item is in errors.go.
 package job
 
 import (
@@ -27,7 +27,8 @@ const (
 	drawKernel = drawfile.Kernel
 )
 
-// Job is one item: it is planned, measured, solved by the caller, and scored. The zero value with an Item is ready for [Loader.Plan].
+// Job is one item on its way: [Loader.Plan], [Loader.Fetch] and [Loader.Measure] prepare it, [Batch.Solve] solves it, and [Job.Answer] and [Job.Encode]
+// finish it. The zero value with an Item is ready for Plan.
 type Job struct {
 	Item    item.Item
 	Plan    restore.Plan
@@ -38,27 +39,40 @@ type Job struct {
 	// Warnings are those so far.
 	Warnings []item.Warning
 
+	// Checkpoint is where Solve begins; nil: at the start. Resume sets it.
+	Checkpoint *Checkpoint
+	// Reached is the state after the last step of a failed Solve; nil before the first step, and where states are kept.
+	Reached *Checkpoint
+	// Solution is that of Solve, Batch the number of jobs that were solved together, Cost that of the whole run.
+	Solution solver.Solution
+	Batch    int
+	Cost     item.Cost
+	// Seconds are the job's share of the time of Solve, also after an error, with those of the Checkpoint.
+	Seconds float64
+	// Metrics are those of Answer.
+	Metrics item.Metrics
+
 	truth    *raster.Image // nil when only a measurement exists
 	file     []byte        // of the truth, where it contains nothing but the pixels of the working size; else nil
 	bits     int           // per sample of the truth's file, 8 or 16; 0 without one
 	draw     *operator.Draw
 	mask     *operator.Draw // of the pixels of y, for a task whose draw is none
 	measured []float32      // y before lost pixels were filled; nil: none were
-	solution solver.Solution
-	applied  []float32     // A of the restored image
-	baseline *raster.Image // of a scored item with a truth, see operator.Baseline
-	profile  []byte        // ICC profile of a measurement that is a picture
-	quality  float64       // of the compression of a measurement that is a picture, 100 without loss
-	lossy    bool          // the measurement is a file with lossy compression, apart from those of the task jpeg
-	doubted  bool          // Doubt has looked at the solution
-	mirrored []int         // shape of a mask before it was mirrored with its measurement; nil: it was not
+	applied  []float32      // A of the restored image
+	baseline *raster.Image  // of a scored item with a truth, see operator.Baseline
+	profile  []byte         // ICC profile of a measurement that is a picture
+	quality  float64        // of the compression of a measurement that is a picture, 100 without loss
+	lossy    bool           // the measurement is a file with lossy compression, apart from those of the task jpeg
+	doubted  bool           // Doubt has looked at the solution
+	mirrored []int          // shape of a mask before it was mirrored with its measurement; nil: it was not
 }
 
-// Solved records the answer of the solver, and applies A to it.
-func (j *Job) Solved(ctx context.Context, e *restore.Engine, s solver.Solution) (err error) {
-	j.solution = s
+// Answer applies A to the solution, and scores it.
+func (j *Job) Answer(ctx context.Context, e *restore.Engine) (err error) {
 	j.matchPicture()
-	j.applied, err = e.Apply(ctx, j.Op, s.X, j.Problem.Draw)
+	if j.applied, err = e.Apply(ctx, j.Op, j.Solution.X, j.Problem.Draw); err == nil {
+		j.Metrics, err = j.score()
+	}
 	return err
 }
 

@@ -176,7 +176,7 @@ func TestKeepObserved(t *testing.T) {
 		mask := &operator.Draw{Name: drawMask, Dims: []int{8, 8}, Data: slices.Repeat([]float32{1, 1, 1, 0}, 16)}
 		tk := &Job{Op: op, draw: mask, Item: item.Item{Task: operator.Inpaint, Measurement: &item.Source{Path: "y.png"}, Mask: &item.Source{Path: "mask.png"}, Width: 8, Height: 8}}
 		must(t, tk.readPicture("y.png", data))
-		tk.solution.X = make([]float32, 3*8*8)
+		tk.Solution.X = make([]float32, 3*8*8)
 		if got := tk.Restored().Pix; slices.ContainsFunc(got, func(v float32) bool { return v != 0 }) {
 			t.Error("observed pixels are kept without the setting")
 		}

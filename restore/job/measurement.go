@@ -287,10 +287,10 @@ func (j *Job) matchPicture() {
 	for i := range n {
 		sum := float32(0)
 		for c := range s.Channels {
-			sum += j.solution.X[c*n+i]
+			sum += j.Solution.X[c*n+i]
 		}
 		for c := range s.Channels {
-			j.solution.X[c*n+i] = sum / float32(s.Channels)
+			j.Solution.X[c*n+i] = sum / float32(s.Channels)
 		}
 	}
 }
@@ -305,10 +305,10 @@ func (j *Job) Restored() *raster.Image {
 
 // kept returns the solution, with the observed pixels of the measurement if they are kept.
 func (j *Job) kept() []float32 {
-	if !j.Item.KeepObserved || !j.Op.Masked() || j.draw == nil || len(j.Problem.Y) != len(j.solution.X) {
-		return j.solution.X
+	if !j.Item.KeepObserved || !j.Op.Masked() || j.draw == nil || len(j.Problem.Y) != len(j.Solution.X) {
+		return j.Solution.X
 	}
-	out := slices.Clone(j.solution.X)
+	out := slices.Clone(j.Solution.X)
 	for i, y := range j.Problem.Y {
 		if j.draw.Data[i%len(j.draw.Data)] != 0 {
 			out[i] = y

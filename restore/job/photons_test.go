@@ -24,8 +24,8 @@ func TestResidualWithPhotons(t *testing.T) {
 		}
 		y, err := e.Measure(t.Context(), tk.Op, a, nil, tk.noise(), noise.Key{9})
 		must(t, err)
-		tk.Problem.Y, tk.applied, tk.solution.X = y, a, a
-		m, err := tk.Score()
+		tk.Problem.Y, tk.applied, tk.Solution.X = y, a, a
+		m, err := tk.score()
 		must(t, err)
 		sigma := tk.Item.Sigma
 		variance := sigma * sigma

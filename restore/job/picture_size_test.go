@@ -142,18 +142,18 @@ func TestMatchGrey(t *testing.T) {
 		u := shaped(t, operator.Denoise, 24, 16)
 		u.Item.Picture = c.picture
 		n := 24 * 16
-		u.solution.X = make([]float32, 3*n)
+		u.Solution.X = make([]float32, 3*n)
 		own := []float32{1, 2, 4, 8, 0.5, 0.25} // two pixels of three channels: the last two of the image
 		for ch := range 3 {
-			copy(u.solution.X[ch*n+n-2:], own[2*ch:2*ch+2])
+			copy(u.Solution.X[ch*n+n-2:], own[2*ch:2*ch+2])
 		}
 		u.matchPicture()
 		for ch := range 3 {
-			got, want := u.solution.X[ch*n+n-2:][:2], c.want[len(c.want)-2:]
+			got, want := u.Solution.X[ch*n+n-2:][:2], c.want[len(c.want)-2:]
 			if len(c.want) == 6 {
 				want = c.want[2*ch : 2*ch+2]
 			}
-			if !(math.Abs(float64(got[0]-want[0])) < 1e-6 && math.Abs(float64(got[1]-want[1])) < 1e-6) || u.solution.X[ch*n+n-3] != 0 {
+			if !(math.Abs(float64(got[0]-want[0])) < 1e-6 && math.Abs(float64(got[1]-want[1])) < 1e-6) || u.Solution.X[ch*n+n-3] != 0 {
 				t.Errorf("%s: channel %d is %v, want %v", name, ch, got, want)
 			}
 		}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"ddiff/internal/regular"
 	"ddiff/restore"
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/operator/drawfile"
 	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
 // Stored holds the arrays beside a result, which replace the item's files. The caller has verified their digests.
@@ -21,56 +19,39 @@ type Stored struct {
 	Mask, Kernel []byte
 }
 
-// Recomputed is the result of Recompute.
+// Recomputed is the result of Recompute: that of a worker with the same arguments. Without the ground truth, its metrics are those without. Its artifacts
+// have no restored picture, whose passport is another one.
 type Recomputed struct {
+	item.Result
 	// Image is the restored image.
 	Image *raster.Image
-	// Metrics are its scores. Without a ground truth only the residual is set.
-	Metrics item.Metrics
-	// Artifacts maps the names of the files that a worker would write, except for image and result, to their SHA-256.
-	Artifacts map[string]string
 }
 
 // Recompute restores one item in the same way as a worker, alone in its batch, and writes nothing. It reads the item's
 // files from the sources and verifies their digests. With stored arrays it reads no files, and there is no ground truth.
 // The engine's prior must be the item's; own has the item's operator file, if it names one. Recompute computes the identity
 // again: it does not compare it with the item's.
-func Recompute(
-	ctx context.Context, engine *restore.Engine, from Sources, item item.Item, stored *Stored, own ...*operator.File,
-) (*Recomputed, error) {
-	if err := item.Identify(); err != nil {
+func Recompute(ctx context.Context, engine *restore.Engine, from Sources, it item.Item, stored *Stored, own ...*operator.File) (*Recomputed, error) {
+	if err := it.Identify(); err != nil {
 		return nil, err
 	}
-	s, j := Loader{Engine: engine, Sources: from, Memory: SolveMemory(DefaultSolveShare), Operators: map[string]*operator.File{}}, &Job{Item: item}
+	s, j := Loader{Engine: engine, Sources: from, Memory: SolveMemory(DefaultSolveShare), Operators: map[string]*operator.File{}}, &Job{Item: it}
 	for _, f := range own {
 		s.Operators[f.SHA256] = f
 	}
 	if err := s.load(ctx, j, stored); err != nil {
 		return nil, err
 	}
-	sv, err := engine.Solver(ctx, j.Plan, 1)
-	if err != nil {
+	if err := (&Batch{Engine: engine, Jobs: []*Job{j}}).Solve(ctx); err != nil {
 		return nil, err
 	}
-	solutions, err := sv.Solve(ctx, []solver.Problem{j.Problem}, nil)
-	if err != nil {
+	if err := j.Answer(ctx, engine); err != nil {
 		return nil, err
 	}
-	if err := j.Solved(ctx, engine, solutions[0]); err != nil {
-		return nil, err
-	}
-	out := &Recomputed{Image: j.Restored(), Artifacts: map[string]string{}}
-	if out.Metrics, err = j.Score(); err != nil {
-		return nil, err
-	}
-	files, err := j.Artifacts()
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		out.Artifacts[f.Name] = regular.SHA256(f.Data)
-	}
-	return out, nil
+	out := &Recomputed{Image: j.Restored()}
+	_, _, err := j.Encode(engine, &out.Result, true)
+	delete(out.Artifacts, item.FileRestored)
+	return out, err
 }
 
 // load prepares an item for the solver.

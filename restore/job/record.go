@@ -10,10 +10,19 @@ import (
 	"ddiff/restore/passport"
 )
 
-// Record completes the result of a scored item with metrics, warnings and the digests of its files, and returns the restored picture, whose passport
-// has them. The caller sets batch, runtime and what else the passport records before.
-func (j *Job) Record(res *item.Result, m item.Metrics, files []Artifact) ([]byte, error) {
-	res.Metrics, res.Warnings, res.Steps = m, j.Warnings, j.Plan.Solver.Steps
+// Encode warns of a doubtful result, and encodes the restored picture and the files beside it: all those of a campaign, or those that a passport names. It completes
+// the result, of which the caller has set the runtime's version and what the passport has beside, such as the worker.
+func (j *Job) Encode(e *restore.Engine, res *item.Result, all bool) (picture []byte, files []Artifact, err error) {
+	j.warnResult(e)
+	if files, err = j.arrays(); all && err == nil {
+		files, err = j.artifacts(files)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	res.Schema, res.Item, res.Outcome, res.Runtime = item.SchemaVersion, j.Item.Public(), item.OutcomeDone, RuntimeOf(e, j.Plan, j.Batch, res.Runtime.Version)
+	res.Seconds, res.Batch, res.Cost = j.Seconds, j.Batch, j.Cost
+	res.Metrics, res.Warnings, res.Steps = j.Metrics, j.Warnings, j.Plan.Solver.Steps
 	res.MetricIDs = map[string]string{}
 	for _, d := range metric.Builtin() {
 		res.MetricIDs[d.Name] = d.ID()
@@ -22,12 +31,11 @@ func (j *Job) Record(res *item.Result, m item.Metrics, files []Artifact) ([]byte
 	for _, f := range files {
 		res.Artifacts[f.Name] = regular.SHA256(f.Data)
 	}
-	picture, err := passport.Encode(j.Restored(), j.Picture(), *res)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", item.FileRestored, err)
+	if picture, err = passport.Encode(j.Restored(), j.Picture(), *res); err != nil {
+		return nil, nil, fmt.Errorf("encode %s: %w", item.FileRestored, err)
 	}
 	res.Artifacts[item.FileRestored] = regular.SHA256(picture)
-	return picture, nil
+	return picture, files, nil
 }
 
 // RuntimeOf describes how an engine computes a plan for batches of n.

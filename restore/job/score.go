@@ -8,8 +8,8 @@ import (
 	"ddiff/restore/metric"
 )
 
-// Score computes the metrics that apply to the item.
-func (j *Job) Score() (item.Metrics, error) {
+// score computes the metrics that apply to the item.
+func (j *Job) score() (item.Metrics, error) {
 	seen, applied := j.observed(j.Problem.Y), j.observed(j.applied)
 	variance := j.noise().Variance(seen)
 	scores, failed := item.Metrics{}, error(nil)

@@ -34,7 +34,7 @@ func TestResidualCountsObservedPixels(t *testing.T) {
 				tk.Problem.Y[i] = hole
 			}
 		}
-		m, err := tk.Score()
+		m, err := tk.score()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -56,12 +56,12 @@ func solved(t *testing.T, name string, side int) *Job {
 	}
 	tk := &Job{
 		Op: op, truth: raster.New(3, side, side), applied: make([]float32, size),
-		Problem: solver.Problem{Y: make([]float32, size)}, solution: solver.Solution{X: make([]float32, 3*side*side)},
+		Problem: solver.Problem{Y: make([]float32, size)}, Solution: solver.Solution{X: make([]float32, 3*side*side)},
 		Item: item.Item{ID: "item", Name: "a", Sigma: 0.1, Width: side, Height: side},
 	}
 	for i := range tk.truth.Pix {
 		tk.truth.Pix[i] = float32(i%17)/17 - 0.5
-		tk.solution.X[i] = tk.truth.Pix[i] + 0.01*float32(i%3)
+		tk.Solution.X[i] = tk.truth.Pix[i] + 0.01*float32(i%3)
 	}
 	for i := range tk.Problem.Y {
 		tk.Problem.Y[i] = float32(i%5) / 10
@@ -87,7 +87,7 @@ func TestScores(t *testing.T) {
 		if !tt.truth {
 			tk.truth = nil
 		}
-		m, err := tk.Score()
+		m, err := tk.score()
 		if err != nil {
 			t.Errorf("%s of %d pixels: %v", tt.name, tt.side, err)
 			continue
@@ -106,16 +106,25 @@ func TestScores(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, change := range map[string]func(*Job){
 		"score residual":           func(tk *Job) { tk.applied = tk.applied[1:] },
-		"score the restored image": func(tk *Job) { tk.solution.X[0] = nan },
+		"score the restored image": func(tk *Job) { tk.Solution.X[0] = nan },
 		"compare 3 channels":       func(tk *Job) { tk.truth = raster.New(3, 16, 16) },
 		"score the degraded image": func(tk *Job) { tk.Problem.Y[7] = nan },
 	} {
 		tk := solved(t, operator.SuperResolution, 32)
 		change(tk)
-		if m, err := tk.Score(); err == nil || !strings.Contains(err.Error(), name) {
+		if m, err := tk.score(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want %s; scores %+v", err, name, m)
 		}
 	}
+}
+
+// filesOf encodes the files beside a result.
+func filesOf(tk *Job) ([]Artifact, error) {
+	arrays, err := tk.arrays()
+	if err != nil {
+		return nil, err
+	}
+	return tk.artifacts(arrays)
 }
 
 // The files beside a result are those that the item has.
@@ -123,7 +132,7 @@ func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	tk := solved(t, operator.SuperResolution, 32)
 	names := func() string {
-		files, err := tk.Artifacts()
+		files, err := filesOf(tk)
 		must(t, err)
 		out := ""
 		for _, f := range files {
@@ -143,7 +152,7 @@ func TestArtifacts(t *testing.T) {
 		t.Errorf("files %s", got)
 	}
 	tk.draw.Dims = []int{3}
-	if _, err := tk.Artifacts(); err == nil || !strings.Contains(err.Error(), "encode "+"mask.npy") {
+	if _, err := filesOf(tk); err == nil || !strings.Contains(err.Error(), "encode "+"mask.npy") {
 		t.Errorf("a mask of another size: %v", err)
 	}
 }
@@ -167,7 +176,7 @@ func TestTruthFile(t *testing.T) {
 		tk := solved(t, operator.SuperResolution, c.side)
 		tk.Item.Image, tk.Item.Fit = &item.Source{}, item.FitCenterCrop
 		must(t, Loader{Engine: engineOf(t)}.decodeTruth(tk, c.file))
-		files, err := tk.Artifacts()
+		files, err := filesOf(tk)
 		must(t, err)
 		if files[0].Name != item.FileTruth || bytes.Equal(files[0].Data, c.file) != c.same || !raster.IsPlain(files[0].Data) {
 			t.Errorf("%s: %s of %d bytes of a file of %d", name, files[0].Name, len(files[0].Data), len(c.file))

@@ -23,15 +23,8 @@ func (s Loader) SolveStep(ctx context.Context, planned *Job) error {
 	if j.Problem.Y, err = s.Engine.Measure(ctx, j.Op, grey, j.Problem.Draw, j.noise(), j.Problem.Key); err != nil {
 		return err
 	}
-	run, err := s.Engine.Solver(ctx, j.Plan, 1)
-	if err != nil {
-		return err
-	}
-	_, err = run.Solve(ctx, []solver.Problem{j.Problem}, func(int) error { return errFirstStep })
-	if errors.Is(err, errFirstStep) {
-		return nil
-	}
-	if err != nil {
+	batch := Batch{Engine: s.Engine, Jobs: []*Job{j}, Step: func(int) error { return errFirstStep }}
+	if err := batch.Solve(ctx); err != nil && !errors.Is(err, errFirstStep) {
 		return fmt.Errorf("solve %s at %d×%d: %w", j.Plan.Task, j.Item.Width, j.Item.Height, err)
 	}
 	return nil

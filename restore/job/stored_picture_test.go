@@ -57,7 +57,7 @@ func TestStoredPicture(t *testing.T) {
 			w, h := (size.X+31)/32*32, (size.Y+31)/32*32
 			u := storedTask(t, w, h, map[string]float64{"quality": 10, "subsampling": 2})
 			must(t, u.readStored("a.jpg", data))
-			u.solution.X = u.Problem.Y
+			u.Solution.X = u.Problem.Y
 			got := u.Restored()
 			if got.Width != upright.Image.Width || got.Height != upright.Image.Height || !slices.Equal(got.Pix, upright.Image.Pix) {
 				t.Fatalf("%v, orientation %d: the restored picture is not the decoded one: %d×%d", size, orientation+1, got.Width, got.Height)
@@ -136,7 +136,7 @@ func TestMosaicOrientation(t *testing.T) {
 		}
 		upright, err := raster.DecodePicture(file(orientation))
 		must(t, err)
-		u.solution.X = slices.Repeat(u.Problem.Y, 3)
+		u.Solution.X = slices.Repeat(u.Problem.Y, 3)
 		if got := u.Restored(); got.Width != upright.Image.Width || !slices.Equal(got.Pix, upright.Image.Pix) {
 			t.Errorf("orientation %d: the restored picture of %d×%d pixels is not upright", orientation, got.Width, got.Height)
 		}

@@ -58,9 +58,10 @@ const (
 	fewSteps = 0.5
 )
 
-// Warn appends the warnings of a scored item, for which e was used.
-func (j *Job) Warn(e *restore.Engine, m item.Metrics) {
-	j.warnDoubt(e, m)
+// warnResult appends the warnings of an answered item, for which e was used.
+func (j *Job) warnResult(e *restore.Engine) {
+	j.warnDoubt(e)
+	m := j.Metrics
 	found := j.estimate()
 	for _, w := range []*item.Warning{j.warnResidual(m, found), warnWorse(m), j.warnSigma(found), j.warnOperator(), j.warnFilter(), j.warnFlat(), j.warnClipped(), j.warnMask(), j.warnGuess(), j.warnTurned()} {
 		if w != nil {

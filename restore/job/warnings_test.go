@@ -74,9 +74,10 @@ func TestWarnings(t *testing.T) {
 		if !c.values {
 			tk.Plan.Solver = tk.Plan.Solver.With("t_start", parameter.Number(7))
 		}
-		tk.Problem.Y, tk.solution.X = stripes(tk.Op.MeasurementSize(), c.y), stripes(tk.Op.Image.Size(), c.x)
+		tk.Problem.Y, tk.Solution.X = stripes(tk.Op.MeasurementSize(), c.y), stripes(tk.Op.Image.Size(), c.x)
 		residual := (c.ratio - 1) * sigma * sigma
-		tk.Warn(e, item.Metrics{"residual": residual, "psnr": c.psnr, "baseline_psnr": c.baseline})
+		tk.Metrics = item.Metrics{"residual": residual, "psnr": c.psnr, "baseline_psnr": c.baseline}
+		tk.warnResult(e)
 		if got := item.WarningCodes(tk.Warnings); got != c.want {
 			t.Errorf("%s: warnings %q, want %q", name, got, c.want)
 		}
@@ -94,9 +95,9 @@ func TestFlatWithoutPicture(t *testing.T) {
 	tk := shaped(t, operator.PhaseRetrieval, 16, 16)
 	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
 	for contrast, flat := range map[float32]bool{0.019: true, 0.021: false} {
-		tk.solution.X = make([]float32, tk.Op.Image.Size())
-		for i := range tk.solution.X {
-			tk.solution.X[i] = 0.5 + contrast*float32(1-2*(i%2))
+		tk.Solution.X = make([]float32, tk.Op.Image.Size())
+		for i := range tk.Solution.X {
+			tk.Solution.X[i] = 0.5 + contrast*float32(1-2*(i%2))
 		}
 		if w := tk.warnFlat(); (w != nil) != flat || flat && (w.Code != item.WarnFlat || !strings.Contains(w.Text, "nearly flat: its contrast is 0.019")) {
 			t.Errorf("contrast %g: warning %+v", contrast, w)
@@ -109,10 +110,10 @@ func TestFlatOfOwnOperator(t *testing.T) {
 	t.Parallel()
 	tk := shaped(t, operator.Denoise, 16, 16)
 	tk.Op.Own = &operator.File{}
-	tk.Problem.Y, tk.solution.X = make([]float32, tk.Op.MeasurementSize()), make([]float32, tk.Op.Image.Size())
-	for i := range tk.solution.X {
-		tk.solution.X[i] = 0.3 * float32(1-2*(i%2))
-		tk.Problem.Y[i] = 100 * tk.solution.X[i]
+	tk.Problem.Y, tk.Solution.X = make([]float32, tk.Op.MeasurementSize()), make([]float32, tk.Op.Image.Size())
+	for i := range tk.Solution.X {
+		tk.Solution.X[i] = 0.3 * float32(1-2*(i%2))
+		tk.Problem.Y[i] = 100 * tk.Solution.X[i]
 	}
 	if w := tk.warnFlat(); w != nil {
 		t.Errorf("a restoration with contrast: %+v", w)
@@ -171,8 +172,8 @@ func TestFewStepsWithoutRow(t *testing.T) {
 	tk := planned(t, Loader{Engine: e}, workertest.Item(t, e, 32, 32))
 	tk.Item.Preset, tk.Plan.Task = "ffhq", operator.Denoise
 	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
-	tk.solution.X = make([]float32, tk.Op.Image.Size())
-	tk.Warn(e, item.Metrics{})
+	tk.Solution.X = make([]float32, tk.Op.Image.Size())
+	tk.warnResult(e)
 	const want = "5 steps, the default of ddiff is 100; the preset ffhq has no settings of it for this task"
 	if !slices.ContainsFunc(tk.Warnings, func(w item.Warning) bool { return w.Code == item.WarnSteps && w.Text == want }) {
 		t.Errorf("warnings %+v, want %q", tk.Warnings, want)

@@ -23,15 +23,11 @@ type verdict struct {
 	err          error      // none was believed
 }
 
-// believed finishes a solved picture. One that is doubted, see [job.Job.Doubt], is restored again with other noise levels, alone, until a result is believed. The settings
+// believed finishes an answered picture. One that is doubted, see [job.Job.Doubt], is restored again with other noise levels, alone, until a result is believed. The settings
 // of a picture's first run are those of its other runs, which are neighbours.
-func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Result {
+func (s *Session) believed(ctx context.Context, p *prepared) Result {
 	if s.cfg.Unchecked {
-		m, err := p.Score()
-		if err != nil {
-			return failed(p, err)
-		}
-		return s.finish(p, m, res)
+		return s.finish(p)
 	}
 	whole := p.Item
 	whole.Run = 0
@@ -49,7 +45,7 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 			return failed(p, s.verdict.err)
 		}
 		if first = s.verdict.first; first != nil {
-			next, err := s.again(ctx, p, s.verdict.found, &res)
+			next, err := s.again(ctx, p, s.verdict.found)
 			if err != nil {
 				return failed(p, err)
 			}
@@ -57,17 +53,13 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 		}
 	}
 	for attempt := 0; ; attempt++ {
-		m, err := p.Score()
-		if err != nil {
-			return failed(p, err)
-		}
-		doubt := p.Doubt(s.engine, m, last)
+		doubt := p.Doubt(s.engine, last)
 		if doubt == nil {
 			if first != nil {
 				p.Changed(&stated, first)
 				s.verdict.first, s.verdict.found = first, &job.Doubt{Sigma: p.Item.Sigma, Std: p.Item.Params["std"]}
 			}
-			return s.finish(p, m, res)
+			return s.finish(p)
 		}
 		if first == nil {
 			first = doubt
@@ -84,14 +76,16 @@ func (s *Session) believed(ctx context.Context, p *prepared, res item.Result) Re
 			}
 			return failed(p, err)
 		}
-		if p, err = s.again(ctx, p, doubt, &res); err != nil {
+		next, err := s.again(ctx, p, doubt)
+		if err != nil {
 			return failed(p, err)
 		}
+		p = next
 	}
 }
 
 // again restores a picture with the settings of a doubt.
-func (s *Session) again(ctx context.Context, p *prepared, doubt *job.Doubt, res *item.Result) (*prepared, error) {
+func (s *Session) again(ctx context.Context, p *prepared, doubt *job.Doubt) (*prepared, error) {
 	next := &prepared{picture: p.picture, at: p.at}
 	t := &next.picture.Task
 	t.Sigma, t.Estimated = new(item.Sigma(doubt.Sigma)), p.Item.SigmaEstimated && doubt.Sigma == p.Item.Sigma
@@ -101,13 +95,11 @@ func (s *Session) again(ctx context.Context, p *prepared, doubt *job.Doubt, res 
 	}
 	t.Tile, t.Overlap = p.Item.Tile, p.Item.Overlap
 	if err := s.prepare(ctx, &next.Job, next.picture); err != nil {
-		return p, err
+		return nil, err
 	}
-	solved, err := s.run(ctx, []*prepared{next})
-	if err != nil {
-		return p, err
+	if err := s.run(ctx, []*prepared{next}); err != nil {
+		return nil, err
 	}
-	solved.Seconds += res.Seconds
-	*res = solved
+	next.Seconds += p.Seconds
 	return next, nil
 }

@@ -12,12 +12,8 @@ package picture
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
-	"math/bits"
-	"slices"
-	"time"
 
 	"ddiff/restore"
 	"ddiff/restore/item"
@@ -250,110 +246,76 @@ func (s *Session) plan(j *job.Job) error {
 	return nil
 }
 
-// solve restores pictures of one plan, and reports whether to go on. A batch that fails is restored picture by picture, one that exceeds the memory in halves.
-func (s *Session) solve(ctx context.Context, batch []*prepared, yield func(int, Result) bool) bool {
-	for len(batch) > 0 {
-		n := s.loader.Fitting(batch[0].Plan, len(batch))
-		if s.cfg.Batch == 0 {
-			n = 1 << (bits.Len(uint(n)) - 1) // so that the last pictures compile no further models
-		}
-		if !s.together(ctx, batch[:n], yield) {
-			return false
-		}
-		batch = batch[n:]
-	}
-	return ctx.Err() == nil
-}
+// errEnded ends the sequence of Restore.
+var errEnded = errors.New("the sequence has ended")
 
-// together restores pictures in one batch.
-func (s *Session) together(ctx context.Context, batch []*prepared, yield func(int, Result) bool) bool {
-	solved, err := s.run(ctx, batch)
-	if ctx.Err() != nil {
-		return false
-	}
-	if n := len(batch); err != nil && n > 1 && !errors.Is(err, onnxruntime.ErrDeviceLost) && !errors.Is(err, onnxruntime.ErrFallback) {
-		size := 1
-		if errors.Is(err, onnxruntime.ErrMemory) {
-			size = n / 2
+// solve restores pictures of one plan, and reports whether to go on.
+func (s *Session) solve(ctx context.Context, batch []*prepared, yield func(int, Result) bool) bool {
+	size := func(left []*prepared) int {
+		n := s.loader.Fitting(left[0].Plan, len(left))
+		if s.cfg.Batch == 0 {
+			n = job.PowerOfTwo(n) // so that the last pictures compile no further models
 		}
-		for part := range slices.Chunk(batch, size) {
-			if !s.together(ctx, part, yield) {
-				return false
+		return n
+	}
+	final := func(err error) bool {
+		return ctx.Err() != nil || errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback)
+	}
+	return job.Parts(batch, size, func(batch []*prepared) error { return s.run(ctx, batch) }, final, func(batch []*prepared, err error) error {
+		for _, p := range batch {
+			var res Result
+			if err != nil {
+				res = failed(p, err)
+			} else {
+				res = s.believed(ctx, p)
+			}
+			if ctx.Err() != nil || !yield(p.at, res) {
+				return errEnded
 			}
 		}
-		return true
-	}
-	for _, p := range batch {
-		var res Result
-		if err != nil {
-			res = failed(p, err)
-		} else {
-			res = s.believed(ctx, p, solved)
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		if !yield(p.at, res) {
-			return false
-		}
-	}
-	return true
+		return nil
+	}) == nil && ctx.Err() == nil
 }
 
-// run solves a batch, and returns what each picture took.
-func (s *Session) run(ctx context.Context, batch []*prepared) (res item.Result, err error) {
-	sv, err := s.engine.Solver(ctx, batch[0].Plan, len(batch))
-	if err != nil {
-		return res, err
-	}
-	cost, err := sv.Cost()
-	if err != nil {
-		return res, err
-	}
-	progress := Progress{Steps: sv.Steps(), Evaluations: cost.Network, Tiles: sv.Tiles(), Item: &batch[0].Item, Cost: item.Cost(cost)}
-	problems := make([]solver.Problem, len(batch))
+// run solves a batch and scores its pictures.
+func (s *Session) run(ctx context.Context, batch []*prepared) error {
+	jobs := make([]*job.Job, len(batch))
+	progress := Progress{Item: &batch[0].Item}
 	for i, p := range batch {
-		problems[i] = p.Problem
+		jobs[i] = &p.Job
 		progress.Pictures = append(progress.Pictures, p.at)
 	}
 	report := func(step int, share float64) {
 		progress.Step, progress.Share = step, share
-		if progress.Evaluation = int(float64(cost.Network) * (float64(step) + share) / float64(sv.Steps())); s.cfg.Progress != nil {
+		if progress.Evaluation = int(float64(progress.Evaluations) * (float64(step) + share) / float64(progress.Steps)); s.cfg.Progress != nil {
 			s.cfg.Progress(progress)
 		}
 	}
-	report(0, 0)
-	begin := time.Now()
-	sv.Watch(func(share float64) { report(progress.Step, share) })
-	defer sv.Watch(nil)
-	at, err := item.KeptStates(batch[0].Item.KeepStates)
-	if err != nil {
-		return res, err
+	solving := job.Batch{
+		Engine: s.engine, Jobs: jobs,
+		Begin: func(c job.Course) {
+			progress.Steps, progress.Evaluations, progress.Tiles, progress.Cost = c.Steps, c.Cost.Network, c.Tiles, item.Cost(c.Cost)
+			report(0, 0)
+		},
+		Step: func(step int) error {
+			report(step, 0)
+			return nil
+		},
+		Tile: func(share float64) { report(progress.Step, share) },
 	}
-	solutions, err := sv.SolveKeeping(ctx, problems, at, func(step int) error {
-		report(step, 0)
-		return nil
-	})
-	if err != nil {
-		return res, err
+	if err := solving.Solve(ctx); err != nil {
+		return err
 	}
-	res = item.Result{Seconds: time.Since(begin).Seconds() / float64(len(batch)), Batch: len(batch), Cost: item.Cost(cost)}
-	return res, prior.Beside(len(batch), func(i int) error { return batch[i].Solved(ctx, s.engine, solutions[i]) })
+	return prior.Beside(len(batch), func(i int) error { return batch[i].Answer(ctx, s.engine) })
 }
 
-// finish encodes a solved and scored picture.
-func (s *Session) finish(p *prepared, m item.Metrics, res item.Result) Result {
-	p.Warn(s.engine, m)
-	arrays, err := p.Arrays()
-	if err != nil {
-		return failed(p, fmt.Errorf("encode the arrays of the passport: %w", err))
-	}
-	res.Schema, res.Item, res.Outcome = item.SchemaVersion, p.Item.Public(), item.OutcomeDone
-	res.Runtime = job.RuntimeOf(s.engine, p.Plan, res.Batch, s.cfg.Version)
-	png, err := p.Record(&res, m, arrays)
-	if err != nil {
+// finish encodes an answered picture.
+func (s *Session) finish(p *prepared) Result {
+	res := Result{Result: item.Result{Runtime: item.Runtime{Version: s.cfg.Version}}, Image: p.Restored(), Curves: p.Trace()}
+	var err error
+	if res.PNG, _, err = p.Encode(s.engine, &res.Result, false); err != nil {
 		return failed(p, err)
 	}
-	steps, states := p.States()
-	return Result{Result: res, PNG: png, Image: p.Restored(), Curves: p.Trace(), Steps: steps, States: states}
+	res.Steps, res.States = p.States()
+	return res
 }

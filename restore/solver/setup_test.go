@@ -142,6 +142,31 @@ func compile(t testing.TB, rt *onnxruntime.Runtime, run *method.Run, n int, buil
 	return s
 }
 
+// Solve restores problems from their starts.
+func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(step int) error) ([]Solution, error) {
+	return s.SolveKeeping(ctx, problems, nil, progress)
+}
+
+// SolveKeeping is Solve that also keeps the images after some steps, see ResumeKeeping.
+func (s *Solver) SolveKeeping(ctx context.Context, problems []Problem, at func(step int) bool, progress func(step int) error) ([]Solution, error) {
+	states, curves, kept := make([]State, len(problems)), make([]Curves, len(problems)), make([]Kept, len(problems))
+	for i, p := range problems {
+		states[i] = s.Start(p.Key)
+	}
+	if err := s.ResumeKeeping(ctx, problems, states, curves, at, kept, progress); err != nil {
+		return nil, err
+	}
+	answers, err := s.Answers(ctx, states)
+	if err != nil {
+		return nil, err
+	}
+	solutions := make([]Solution, len(problems))
+	for i := range solutions {
+		solutions[i] = Solution{X: answers[i], Curves: curves[i], Kept: kept[i]}
+	}
+	return solutions, nil
+}
+
 func solve(t testing.TB, s *Solver, probs []Problem) []Solution {
 	t.Helper()
 	got, err := s.Solve(context.Background(), probs, nil)

@@ -126,34 +126,6 @@ func (s *Solver) Close() error {
 	return errors.Join(errs...)
 }
 
-// Solve restores up to Batch problems from their starts. It calls progress, unless nil, after every step with the
-// number of steps made. An error from progress ends the run, as does the end of the context.
-func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(step int) error) ([]Solution, error) {
-	return s.SolveKeeping(ctx, problems, nil, progress)
-}
-
-// SolveKeeping is Solve that also keeps the images after some steps, see ResumeKeeping.
-func (s *Solver) SolveKeeping(ctx context.Context, problems []Problem, at func(step int) bool, progress func(step int) error) ([]Solution, error) {
-	states, curves, kept := make([]State, len(problems)), make([]Curves, len(problems)), make([]Kept, len(problems))
-	var begins sync.WaitGroup
-	for i, p := range problems {
-		begins.Go(func() { states[i] = s.Start(p.Key) })
-	}
-	begins.Wait()
-	if err := s.ResumeKeeping(ctx, problems, states, curves, at, kept, progress); err != nil {
-		return nil, err
-	}
-	answers, err := s.Answers(ctx, states)
-	if err != nil {
-		return nil, err
-	}
-	solutions := make([]Solution, len(problems))
-	for i := range solutions {
-		solutions[i] = Solution{X: answers[i], Curves: curves[i], Kept: kept[i]}
-	}
-	return solutions, nil
-}
-
 // Resume continues from states with equal numbers of steps to the end; Answers then has the images.
 // Curves, unless nil, are updated after every step, states when Resume returns: meanwhile they are in the memory of the device. An error from progress
 // stops the run there, and the end of the context terminates the step in progress; states and curves are then those after the last step, or those of

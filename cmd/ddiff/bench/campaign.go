@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"ddiff/internal/cli/embedded"
@@ -14,6 +15,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/item"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxruntime"
@@ -95,7 +97,8 @@ func (o benchOptions) timeCampaign(ctx context.Context, m embedded.Machine, spec
 		return t, err
 	}
 	err = m.WithCampaign(ctx, spec, func(e embedded.Campaign) error {
-		if _, err := m.Engine.Solver(ctx, plan, n); err != nil {
+		warm := job.Batch{Engine: m.Engine, Jobs: slices.Repeat([]*job.Job{{Plan: plan}}, n)}
+		if err := warm.Compile(ctx); err != nil {
 			return err
 		}
 		before, _, err := o.timeNetwork(ctx, m, plan, n)
@@ -191,15 +194,11 @@ func (o benchOptions) printForms(ctx context.Context, m embedded.Machine, r resu
 // timeSolver returns the milliseconds of a step of the solver alone, for a batch of n without a queue, storage, scores and pictures. It is
 // the median over the calls of a run but the first, unless that one makes all steps; ddiff_torch.bench measures PyTorch in this way.
 func (o benchOptions) timeSolver(ctx context.Context, m embedded.Machine, plan restore.Plan, n int) (float64, error) {
-	s, err := m.Engine.Solver(ctx, plan, n)
-	if err != nil {
-		return 0, err
-	}
 	op, err := m.Engine.Operator(plan)
 	if err != nil {
 		return 0, err
 	}
-	var problems []solver.Problem
+	batch := job.Batch{Engine: m.Engine}
 	for i := range n {
 		key := noise.Key{uint32(i)}
 		p := solver.Problem{Y: make([]float32, op.MeasurementSize()), Key: key}
@@ -207,17 +206,18 @@ func (o benchOptions) timeSolver(ctx context.Context, m embedded.Machine, plan r
 		if p.Draw, err = op.Encode(op.Draw(key)); err != nil {
 			return 0, err
 		}
-		problems = append(problems, p)
+		batch.Jobs = append(batch.Jobs, &job.Job{Plan: plan, Problem: p})
 	}
 	var sample []float64 // of calls
 	last, made := time.Now(), 0
-	_, err = s.Solve(ctx, problems, func(step int) error {
+	batch.Begin = func(job.Course) { last = time.Now() }
+	batch.Step = func(step int) error {
 		now := time.Now()
 		sample = append(sample, now.Sub(last).Seconds()*1000/float64(step-made))
 		last, made = now, step
 		return nil
-	})
-	if err != nil {
+	}
+	if err := batch.Solve(ctx); err != nil {
 		return 0, err
 	}
 	return spreadOf(sample[min(1, len(sample)-1):]).median, nil

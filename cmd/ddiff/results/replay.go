@@ -171,7 +171,19 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		return again, fmt.Errorf("replay %s: %w", out.File, err)
 	}
 	again.Recomputed, again.stored = result, in.stored != nil
+	again.warn(out.passport.Warnings, stderr)
 	return again, nil
+}
+
+// warn prints the warnings that a passport lacks, as one of a version with fewer checks does. Arrays do not say what files say, and restore looks otherwise at a result
+// with changed settings.
+func (again replayed) warn(before []item.Warning, stderr io.Writer) {
+	for _, w := range again.Warnings {
+		had := func(b item.Warning) bool { return b.Code == w.Code || b.Code == item.WarnChanged }
+		if !again.stored && !slices.ContainsFunc(before, had) {
+			fmt.Fprintf(stderr, "ddiff: note: a warning that the passport lacks: %s\n", cli.Printable(w.Text))
+		}
+	}
 }
 
 // solverOf returns the solver settings of an item, empty if they are invalid.
