@@ -196,15 +196,7 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 	if r != nil && source != nil {
 		options.Range = &[2]float64{r[0], r[1]}
 	}
-	file, err := restorer.EncodeFile(img, source, data, options)
-	if err != nil {
-		return nil, err
-	}
-	marked, err := passport.Copy(file, restored)
-	if errors.Is(err, passport.ErrNone) { // of a mean
-		return file, nil
-	}
-	return marked, err
+	return encodeFile(img, source, data, restored, options)
 }
 
 // hasForm reports whether the existing restored picture of an input is in the form that the flags ask for.
