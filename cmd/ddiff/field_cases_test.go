@@ -3,6 +3,7 @@ package main_test
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 	"ddiff/restore/raster/metadata"
 	"ddiff/restore/raster/tiff"
@@ -233,8 +235,12 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 			return ""
 		}},
 		{"strip", map[string][]byte{"x.jpg": camera}, denoise("x.jpg", "--strip"), 0, nil, func(dir string) string {
-			if m := metadata.Read(read(t, filepath.Join(dir, "x.restored.jpg"))); m.EXIF != nil || m.XMP != nil || m.IPTC != nil {
+			file := read(t, filepath.Join(dir, "x.restored.jpg"))
+			if m := metadata.Read(file); m.EXIF != nil || m.XMP != nil || m.IPTC != nil {
 				return "metadata are left"
+			}
+			if p, err := passport.Read(file); err != nil || p.Item.Measurement.Path != "x.jpg" || bytes.Contains(file, []byte(dir)) {
+				return fmt.Sprintf("the passport has %+v, %v", p.Item.Measurement, err)
 			}
 			return ""
 		}},

@@ -114,7 +114,7 @@ func TestLaTeXOfHonestNames(t *testing.T) {
 func compileLaTeX(t *testing.T, name, text string) {
 	t.Helper()
 	program, err := exec.LookPath("pdflatex")
-	if err != nil || exec.Command("kpsewhich", "booktabs.sty").Run() != nil {
+	if err != nil || exec.CommandContext(t.Context(), "kpsewhich", "booktabs.sty").Run() != nil {
 		return
 	}
 	dir := t.TempDir()

@@ -138,6 +138,10 @@ func SyncFolder(folder *os.Root) error {
 		return err
 	}
 	defer f.Close() // opened for reading
+	return syncOpen(f)
+}
+
+func syncOpen(f *os.File) error {
 	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return err
 	}

@@ -88,7 +88,7 @@ def test_run_refused(tmp_path):
 
 
 def test_export_needs_torch():
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'torch>=2\.4' 'onnx>=1\.16' safetensors$"):
+    with pytest.raises(ModuleNotFoundError, match=r"run: pip install 'onnx>=1\.16' safetensors 'torch>=2\.4'$"):
         ddiff.export.diffusers("folder", "prior.onnx", license="MIT")
 
 

@@ -106,6 +106,109 @@ def test_batch_with_a_wrong_picture(session, noisy):
     assert "range=(LOW, HIGH)" in str(e.value) and [r is None for r in e.value.results] == [False, True, False]
 
 
+def upright(side=64):
+    """A JPEG file that lies, and has a profile, and its pixels as they are to be seen."""
+    from PIL import ImageCms
+
+    seen = Image.fromarray((255 * np.linspace(0, 1, side * 48 * 3).reshape(side, 48, 3)).astype("u1"))
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010F] = 6, "Testmaker"  # turned by a quarter to the right, of this camera
+    return seen, {"exif": exif, "icc_profile": ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()}
+
+
+@pytest.mark.parametrize("kind", ["jpg", "png", "tif"])
+def test_pillow_orientation_and_profile(session, tmp_path, kind):
+    """A Pillow image gives the picture of its file: upright, with profile and, in the saved file, the camera."""
+    seen, beside = upright()
+    seen.transpose(Image.Transpose.ROTATE_90).save(tmp_path / f"a.{kind}", **beside)
+    same = {"task": "denoise", "sigma": 0.1, "method": "dpir", "steps": 2}
+    want = session.restore(tmp_path / f"a.{kind}", **same)
+    got = session.restore(Image.open(tmp_path / f"a.{kind}"), **same)
+    assert got.image.shape == want.image.shape == (64, 48, 3)
+    close = 2e-3 if kind == "jpg" else 0  # another decoder, and in a file that is lossy the level of its rounding
+    np.testing.assert_allclose(got.image, want.image, atol=close)
+    got.save(tmp_path / "restored.png")
+    restored = Image.open(tmp_path / "restored.png")
+    assert restored.info["icc_profile"] == beside["icc_profile"]
+    assert kind == "tif" or restored.getexif()[0x010F] == "Testmaker" and restored.getexif().get(0x0112, 1) == 1
+    copy = Image.open(tmp_path / f"a.{kind}")
+    turned = session.restore(copy.rotate(0, expand=True), **same)  # a copy keeps what the file said
+    np.testing.assert_allclose(turned.image, want.image, atol=close)
+
+
+def test_pillow_inks(session, tmp_path):
+    seen, _ = upright()
+    seen.convert("CMYK").save(tmp_path / "a.tif")
+    same = {"task": "denoise", "sigma": 0.1, "method": "dpir", "steps": 2}
+    want = session.restore(tmp_path / "a.tif", **same).image
+    np.testing.assert_array_equal(session.restore(Image.open(tmp_path / "a.tif"), **same).image, want)
+
+
+def test_masks(session, clean, tmp_path):
+    """A mask is the same as an array, a Pillow image of any mode, and a file."""
+    mask = np.ones((64, 64), bool)
+    mask[30:34] = False
+    y = np.where(mask[..., None], clean, 0)
+    same = {"task": "inpaint", "method": "ddiff", "steps": 3, "sigma": 0.01}
+    want = session.restore(y, mask=mask, **same).image
+    grey = Image.fromarray(np.where(mask, 255, 0).astype("u1"))
+    grey.save(tmp_path / "mask.png")
+    for other in grey, grey.convert("1"), grey.convert("RGB"), Image.fromarray(mask.astype("u1")), np.asarray(grey), 255 * mask.astype("i8"), tmp_path / "mask.png":
+        np.testing.assert_array_equal(session.restore(y, mask=other, **same).image, want)
+    with pytest.raises(ddiff.RestoreError, match="mask"):
+        session.restore(y, mask=mask * 0.5, **same)
+
+
+def test_mask_of_each_picture(session, clean):
+    masks = np.ones((2, 64, 64), bool)
+    masks[0, 30:34] = masks[1, :, 10:13] = False
+    ys = [np.where(m[..., None], clean, 0) for m in masks]
+    same = {"task": "inpaint", "method": "ddiff", "steps": 3, "sigma": 0.01}
+    alone = [session.restore(y, mask=m, **same).image for y, m in zip(ys, masks)]
+    for each in masks, list(masks):
+        together = session.restore(ys, mask=each, **same)
+        assert {r.record["batch"] for r in together} == {2}
+        for r, want in zip(together, alone):
+            np.testing.assert_allclose(r.image, want, atol=1e-4)
+    with pytest.raises(ddiff.RestoreError, match="2 masks for 3 pictures"):
+        session.restore([*ys, clean], mask=masks, **same)
+
+
+def test_array_file_needs_a_range(session, noisy, tmp_path):
+    """The same array is the same picture, from memory or from a file, or the file is refused: ddiff restore reads it with black at -1."""
+    np.save(tmp_path / "a.npy", noisy.transpose(2, 0, 1))
+    same = {"task": "denoise", "sigma": 0.1, "method": "dpir", "steps": 2}
+    with pytest.raises(ddiff.RestoreError, match=r"a\.npy: .*give range=\(LOW, HIGH\)"):
+        session.restore(tmp_path / "a.npy", **same)
+    r = session.restore(tmp_path / "a.npy", range=(0, 1), **same)
+    np.testing.assert_allclose(r.image, session.restore(noisy, **same).image, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "begin"), [("a.jpg", b"\xff\xd8\xff"), ("a.JPEG", b"\xff\xd8\xff"), ("a.tif", b"II*\0"), ("a.webp", b"RIFF"), ("a.png", b"\x89PNG"), ("a", b"\x89PNG")])
+def test_save(session, noisy, tmp_path, name, begin):
+    """A file has the format of its name, and the passport."""
+    r = session.restore(noisy, "denoise", sigma=0.1, method="dpir", steps=2)
+    r.save(tmp_path / name)
+    data = (tmp_path / name).read_bytes()
+    assert data.startswith(begin) and b'"schema"' in data
+    assert np.abs(np.asarray(Image.open(tmp_path / name).convert("RGB"), "f4") / 255 - r.image).mean() < 0.02
+    r.save(tmp_path / name)  # replaces it
+    assert [f.name for f in tmp_path.iterdir()] == [name]
+
+
+def test_save_refused(session, noisy, tmp_path):
+    r = session.restore(noisy, "denoise", sigma=0.1, method="dpir", steps=2)
+    (tmp_path / "a.gif").write_text("old")
+    with pytest.raises(ValueError, match=r'^save .*a\.gif: "gif" is not written; the formats are png, jpeg, tiff and webp$'):
+        r.save(tmp_path / "a.gif")
+    with pytest.raises(ValueError, match="101 is not from 1 to 100"):
+        r.save(tmp_path / "a.jpg", quality=101)
+    with pytest.raises(ValueError, match=r"^save f\.pdf: a figure is an SVG file"):
+        ddiff.Figure("<svg/>").save("f.pdf")
+    ddiff.Figure("<svg/>").save(tmp_path / "f.svg")
+    assert (tmp_path / "f.svg").read_text() == "<svg/>" and (tmp_path / "a.gif").read_text() == "old"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -130,15 +130,11 @@ func Encode(img *raster.Image, form raster.Picture, res item.Result) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("create passport: %w", err)
-	}
 	file, err := raster.EncodePicture(img, form)
 	if err != nil {
 		return nil, err
 	}
-	return raster.SetPNGText(file, keyword, string(text))
+	return p.put(file)
 }
 
 // Copy returns another file of a restored image, in any format, with the passport of its PNG file. The digest of the pixels is that of the copy.
@@ -156,9 +152,32 @@ func Copy(file, restored []byte) ([]byte, error) {
 		return nil, fmt.Errorf("copy passport: %w", err)
 	}
 	p.Pixels = regular.SHA256(samples)
+	return p.put(file)
+}
+
+// Strip returns restored.png with a passport that names files without their folders, and no machine. [ErrNone] and [ErrUnreadable] are those of [Read].
+func Strip(restored []byte) ([]byte, error) {
+	p, err := Read(restored)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range []*item.Source{p.Item.Image, p.Item.Measurement, p.Item.Mask, p.Item.Kernel, p.Item.Operator} {
+		if s != nil {
+			s.Path = base(s.Path)
+		}
+	}
+	p.Item.Name, p.Worker = base(p.Item.Name), ""
+	return p.put(restored)
+}
+
+// base is the last element of a path or an address.
+func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
+
+// put returns a file with the passport.
+func (p Passport) put(file []byte) ([]byte, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
-		return nil, fmt.Errorf("copy passport: %w", err)
+		return nil, fmt.Errorf("write passport: %w", err)
 	}
 	if raster.FormatOf(file) == "png" {
 		return raster.SetPNGText(file, keyword, string(text))

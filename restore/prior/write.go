@@ -3,7 +3,6 @@ package prior
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"ddiff/internal/regular"
@@ -13,7 +12,7 @@ import (
 // WriteBundle writes a bundle into the folder dir, which it creates: a file with the graph of each part by role, in an
 // operator set, and the card, whose Files it sets.
 func WriteBundle(dir string, card BundleCard, opset int, parts map[string]func(g *onnx.Graph) error) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := regular.MakeFolder(dir); err != nil {
 		return fmt.Errorf("write bundle: %w", err)
 	}
 	card.Files = map[string]BundleFile{}
@@ -27,7 +26,7 @@ func WriteBundle(dir string, card BundleCard, opset int, parts map[string]func(g
 			return err
 		}
 		file := BundleFile{File: role + ".onnx", SHA256: regular.SHA256(data)}
-		if err := os.WriteFile(filepath.Join(dir, file.File), data, 0o644); err != nil {
+		if err := regular.Replace(filepath.Join(dir, file.File), data, 0o644); err != nil {
 			return fmt.Errorf("write bundle: %w", err)
 		}
 		card.Files[role] = file
@@ -36,7 +35,7 @@ func WriteBundle(dir string, card BundleCard, opset int, parts map[string]func(g
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, CardName), append(text, '\n'), 0o644); err != nil {
+	if err := regular.Replace(filepath.Join(dir, CardName), append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write bundle: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"ddiff/api"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
+	"ddiff/internal/regular"
 )
 
 // bundle collects what a person who helps needs to know. It has no value of an environment variable, no user, password or query of an address, and no address
@@ -88,29 +90,24 @@ func collect(ctx context.Context, findings []finding, client *api.Client, limit 
 }
 
 // write creates the file as a tar.gz that only its user can read.
-func (b *bundle) write(path string) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func (b *bundle) write(path string) error {
+	var file bytes.Buffer
+	z := gzip.NewWriter(&file)
+	t := tar.NewWriter(z)
+	for _, name := range b.names {
+		data := b.files[name]
+		t.WriteHeader(&tar.Header{Name: "ddiff-bundle/" + name, Mode: 0o600, Size: int64(len(data)), ModTime: time.Now()}) //nolint:errcheck // Close has the error
+		t.Write(data)                                                                                                      //nolint:errcheck // Close has the error
+	}
+	err := errors.Join(t.Close(), z.Close())
+	if err == nil {
+		err = regular.New(path, file.Bytes(), 0o600)
+	}
 	if errors.Is(err, os.ErrExist) {
 		return cli.Usage(fmt.Errorf("--bundle: %s exists; give another name", path))
 	}
 	if err != nil {
 		return fmt.Errorf("--bundle: %w", err)
 	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			err = fmt.Errorf("--bundle: %w", errors.Join(err, os.Remove(path)))
-		}
-	}()
-	z := gzip.NewWriter(f)
-	t := tar.NewWriter(z)
-	for _, name := range b.names {
-		data := b.files[name]
-		if err := t.WriteHeader(&tar.Header{Name: "ddiff-bundle/" + name, Mode: 0o600, Size: int64(len(data)), ModTime: time.Now()}); err != nil {
-			return err
-		}
-		if _, err := t.Write(data); err != nil {
-			return err
-		}
-	}
-	return errors.Join(t.Close(), z.Close())
+	return nil
 }

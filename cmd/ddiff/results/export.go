@@ -20,6 +20,7 @@ import (
 	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -124,7 +125,7 @@ func (t *tree) finish(failed error) error {
 	if err := os.Remove(t.dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty directory
 		return errors.Join(fmt.Errorf("%w %s: %w", cli.ErrReportFile, t.dir, err), os.RemoveAll(t.temp))
 	}
-	if err := os.Rename(t.temp, t.dir); err != nil {
+	if err := regular.MoveFolder(t.temp, t.dir); err != nil {
 		return errors.Join(fmt.Errorf("%w %s: %w", cli.ErrReportFile, t.dir, err), os.RemoveAll(t.temp))
 	}
 	return nil

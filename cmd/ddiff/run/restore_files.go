@@ -2,7 +2,6 @@ package run
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -537,34 +536,22 @@ func (e existsError) Error() string { return string(e) + " exists; give --force 
 // Is reports that the error is [fs.ErrExist].
 func (existsError) Is(target error) bool { return target == fs.ErrExist }
 
-// writeNew creates a file, and its folder, with all its bytes or not at all. It replaces an existing file only with force; equal bytes are no
+// writeNew creates a file, and its folder, with all its bytes or not at all, so that it survives a loss of power. It replaces an existing file only with force; equal bytes are no
 // error.
 func writeNew(path string, data []byte, force bool) error {
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err != nil {
-		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
+	write := regular.New
+	if force {
+		write = regular.Replace
 	}
-	// Unlike os.CreateTemp, with the permissions of every new file.
-	temp, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".ddiff-"+rand.Text()+".tmp"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
+	err := regular.MakeFolder(filepath.Dir(path))
+	if err == nil {
+		err = write(path, data, 0o644)
 	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Close())
-	if err == nil && force {
-		err = os.Rename(temp.Name(), path)
-	} else if err == nil {
-		err = os.Link(temp.Name(), path)
-		if now, readErr := regular.Read(path, manifest.MaxFileBytes); errors.Is(err, fs.ErrExist) && readErr == nil && string(now) == string(data) {
-			err = nil
-		} else if errors.Is(err, fs.ErrExist) {
-			err = existsError(path)
-		} else if _, statErr := os.Lstat(path); err != nil && errors.Is(statErr, fs.ErrNotExist) {
-			err = os.Rename(temp.Name(), path) // a file system without links
+	if errors.Is(err, fs.ErrExist) {
+		if now, unread := regular.Read(path, manifest.MaxFileBytes); unread == nil && string(now) == string(data) {
+			return nil
 		}
-	}
-	if e := os.Remove(temp.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) {
-		err = errors.Join(err, e)
+		err = existsError(path)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)

@@ -35,7 +35,7 @@ type outputOptions struct {
 func (o *outputOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "format", "", "format of restored pictures: png, jpeg, tiff or webp (default: that of --out's extension, or of the picture; PNG for 16 bits and arrays)")
 	f.IntVar(&o.quality, "quality", restorer.DefaultQuality, "quality of JPEG files, 1 to 100; WebP is written without loss")
-	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture")
+	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture, and the folders of files")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "also restore the pictures of folders in folders; --out gets the same folders")
 	f.BoolVar(&o.keepObserved, "keep-observed", false, "keep the observed pixels of a picture with a mask as they are (default in inpaint)")
 	f.IntVar(&o.preview, "preview", 0, "restore only the middle of each picture, a square of so many `pixels` at most, as photo.preview.restored.png")
@@ -168,6 +168,13 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 	if err != nil {
 		return nil, err
 	}
+	if o.strip {
+		if stripped, err := passport.Strip(restored); err == nil {
+			restored = stripped
+		} else if !errors.Is(err, passport.ErrNone) { // of a mean
+			return nil, err
+		}
+	}
 	var source *raster.Picture
 	if !raster.IsNPY(data) {
 		if source, err = raster.DecodePicture(data); err != nil {
@@ -189,15 +196,7 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 	if r != nil && source != nil {
 		options.Range = &[2]float64{r[0], r[1]}
 	}
-	file, err := restorer.EncodeFile(img, source, data, options)
-	if err != nil {
-		return nil, err
-	}
-	marked, err := passport.Copy(file, restored)
-	if errors.Is(err, passport.ErrNone) { // of a mean
-		return file, nil
-	}
-	return marked, err
+	return encodeFile(img, source, data, restored, options)
 }
 
 // hasForm reports whether the existing restored picture of an input is in the form that the flags ask for.

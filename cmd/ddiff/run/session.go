@@ -24,6 +24,7 @@ import (
 	"ddiff/restore/operator"
 	restorer "ddiff/restore/picture"
 	"ddiff/restore/prior"
+	"ddiff/restore/raster"
 )
 
 // sessionBatch is the default number of pictures of a request that are solved together.
@@ -39,12 +40,17 @@ func newSessionCommand(c manifest.Catalogue) *cobra.Command {
 		Example: "  ddiff session --device cpu <requests >answers",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.format != "" {
+				return s.encodeResult(cmd.InOrStdin(), cli.Raw(cmd.OutOrStdout()))
+			}
 			return s.run(cmd.Context(), cmd.InOrStdin(), cli.Raw(cmd.OutOrStdout()), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.Spec.Prior, "prior", manifest.PriorBundled, "bundled, bundled:base, an ONNX file or the `folder` of a bundle")
 	f.IntVar(&s.Spec.Batch, "batch", sessionBatch, "largest `number` of pictures of a request that are solved together")
+	f.StringVar(&s.format, "encode", "", "read the PNG file of a result on standard input, and write it in another `format`: jpeg, tiff or webp")
+	f.IntVar(&s.quality, "quality", restorer.DefaultQuality, "quality of --encode jpeg, 1 to 100")
 	f.BoolVar(&s.unchecked, "unchecked", false, "restore with the stated sigma alone, and return also a result that does not explain its picture")
 	s.AddDevice(f, onnxruntime.ProviderAuto)
 	s.AddBuild(f)
@@ -190,6 +196,11 @@ func (s *session) answer(ctx context.Context, r *request) error {
 			a.Error = cli.Message(res.Err)
 		}
 		a.States = res.Steps
+		if res.Err == nil && r.Pictures[i].Shape == nil {
+			if res.PNG, err = withMetadata(res.PNG, pictures[i].Measurement); err != nil {
+				a.Error = cli.Message(err)
+			}
+		}
 		if err := cmp.Or(s.failed, send(s.out, a, res.Image, res.PNG, res.States...)); err != nil {
 			return err
 		}
@@ -237,7 +248,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 		return nil, err
 	}
 	o.Params = slices.Collect(maps.Keys(r.Params)) // of which hasParam reads the names
-	mask, err := r.Mask.file("mask", (*array).npy)
+	masks, err := r.maskFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +256,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec.Dataset.Mask, spec.Dataset.Kernel = mask.Path, kernel.Path
+	spec.Dataset.Mask, spec.Dataset.Kernel = masks[0].Path, kernel.Path
 	o.keepObserved = r.KeepObserved != nil && *r.KeepObserved
 	if err := o.complete(spec, method == autoMethod && r.Preset == "" && len(r.Solver) == 0); err != nil {
 		return nil, err
@@ -258,9 +269,9 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 	if r.KeepObserved != nil {
 		spec.KeepObserved = *r.KeepObserved
 	}
-	encode := (*array).picture
+	encode, isPicture := (*array).picture, true
 	if d := o.Catalogue.Operators.Known(spec.Tasks[0].Name); d.NotPicture || d.Own != nil {
-		encode = (*array).npy
+		encode, isPicture = (*array).npy, false
 	}
 	w := &pictureWriter{restoreOptions: o, spec: spec, cells: spec.Cells()}
 	var out []restorer.Picture
@@ -270,20 +281,43 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 		if err != nil {
 			return nil, fmt.Errorf("picture %d: %w", i, err)
 		}
+		if isPicture && r.Range == nil && raster.IsNPY(beginningOf(r.Pictures[i].Path)) {
+			return nil, fmt.Errorf("picture %d: %s: an array file does not say which values are black and white; give --measurement-range LOW,HIGH, such as -1,1 or 0,1",
+				i, r.Pictures[i].Path)
+		}
 		p := w.pictures(&picture{name: name})[0]
-		p.Measurement, p.Mask, p.Kernel = y, mask, kernel
+		p.Measurement, p.Mask, p.Kernel = y, masks[i], kernel
 		out = append(out, p)
 	}
 	return out, nil
 }
 
-// file is the file of an array: its path, or the file that encode makes of its values. Of no array it is the zero File.
+// maskFiles are the masks of the pictures: zero Files for none.
+func (r *request) maskFiles() ([]restorer.File, error) {
+	out := make([]restorer.File, len(r.Pictures))
+	for i := range out {
+		one, name := r.Mask, "mask"
+		if len(r.Masks) > 0 {
+			one, name = &r.Masks[i], fmt.Sprintf("mask%d", i)
+		}
+		var err error
+		if out[i], err = one.file(name, (*array).npy); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// file is the file of an array: its path, its bytes, or the file that encode makes of its values. Of no array it is the zero File.
 func (a *array) file(name string, encode func(*array) ([]byte, error)) (restorer.File, error) {
 	if a == nil {
 		return restorer.File{}, nil
 	}
-	if a.Path != "" {
+	switch {
+	case a.Path != "":
 		return restorer.File{Path: a.Path}, nil
+	case a.File > 0:
+		return restorer.File{Path: name, Data: a.values}, nil
 	}
 	data, err := encode(a)
 	return restorer.File{Path: name, Data: data}, err

@@ -29,8 +29,8 @@ const (
 	bytesPerValue = 4
 )
 
-// request is the header of a request to a session, one line of JSON. The values of its arrays follow as little-endian float32 in C order: those of the pictures without path, the
-// mask, the kernel. Missing fields have the defaults of ddiff restore.
+// request is the header of a request to a session, one line of JSON. What its arrays have without a path follows: of the pictures, the mask or masks, the kernel. Missing
+// fields have the defaults of ddiff restore.
 type request struct {
 	// ID is repeated in each answer. Positive.
 	ID int `json:"id"`
@@ -58,15 +58,19 @@ type request struct {
 
 	Pictures []array `json:"pictures"`
 	Mask     *array  `json:"mask"`
-	Kernel   *array  `json:"kernel"`
+	// Masks are those of the pictures, one each, in place of Mask.
+	Masks  []array `json:"masks"`
+	Kernel *array  `json:"kernel"`
 
 	err error           // the request is refused
 	ctx context.Context // ends when the request is cancelled
 }
 
-// array is a measurement, mask or kernel of a request: the path of a file, or the shape of an array, whose values follow the header.
+// array is a measurement, mask or kernel of a request: the path of a file; the number of bytes of a file; or the shape of an array. Bytes, or the array's
+// values as little-endian float32 in C order, follow the header.
 type array struct {
 	Path  string `json:"path,omitempty"`
+	File  int64  `json:"file,omitempty"`
 	Shape []int  `json:"shape,omitempty"`
 
 	values []byte
@@ -76,10 +80,14 @@ func (r *request) arrays() (all []*array) {
 	for i := range r.Pictures {
 		all = append(all, &r.Pictures[i])
 	}
-	for _, a := range []*array{r.Mask, r.Kernel} {
-		if a != nil {
-			all = append(all, a)
-		}
+	if r.Mask != nil {
+		all = append(all, r.Mask)
+	}
+	for i := range r.Masks {
+		all = append(all, &r.Masks[i])
+	}
+	if r.Kernel != nil {
+		all = append(all, r.Kernel)
 	}
 	return all
 }
@@ -164,17 +172,21 @@ func parse(line []byte) (*request, int64, error) {
 		return r, 0, errors.New("id of a request is missing, or below 1")
 	case len(r.Pictures) == 0 || len(r.Pictures) > maxPictures:
 		return r, 0, fmt.Errorf("pictures: %d of them; send 1 to %d", len(r.Pictures), maxPictures)
+	case len(r.Masks) > 0 && (r.Mask != nil || len(r.Masks) != len(r.Pictures)):
+		return r, 0, fmt.Errorf("masks: %d of them for %d pictures; send one for each picture, or one mask for all", len(r.Masks), len(r.Pictures))
 	}
 	return r, sum, nil
 }
 
 // size is the number of bytes that follow the header.
 func (a *array) size() (int64, error) {
-	if a.Path != "" {
-		if a.Shape != nil {
-			return 0, errors.New("an array has a path and a shape; send one of them")
-		}
+	switch {
+	case a.Path != "" && a.File == 0 && a.Shape == nil:
 		return 0, nil
+	case a.Path == "" && a.File > 0 && a.File <= restorer.MaxBytes && a.Shape == nil:
+		return a.File, nil
+	case a.Path != "" || a.File != 0:
+		return 0, fmt.Errorf("an array has a path, the size of a file from 1 to %d bytes, or a shape; send one of them", restorer.MaxBytes)
 	}
 	const maxRank = 32 // NumPy's
 	if len(a.Shape) == 0 || len(a.Shape) > maxRank {
@@ -201,7 +213,7 @@ func (f *frames) fill(r *request, size int64) error {
 			continue
 		}
 		n, _ := a.size() // parse checked it
-		if a.values = b.Next(int(n)); r.err == nil {
+		if a.values = b.Next(int(n)); r.err == nil && a.File == 0 {
 			r.err = a.check()
 		}
 	}

@@ -123,6 +123,14 @@ func TestSession(t *testing.T) {
 	}
 	c := open(t)
 	y := values(3 * side * side)
+	npy := filepath.Join(t.TempDir(), "y.npy")
+	data, err := (&array{Shape: []int{3, side, side}, values: y}).npy()
+	if err == nil {
+		err = os.WriteFile(npy, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	nan := slices.Clone(y)
 	copy(nan[bytesPerValue*3*side:], []byte{0, 0, 0xc0, 0x7f})
 	id := 0
@@ -163,6 +171,11 @@ func TestSession(t *testing.T) {
 		{"nothing observed", []any{header(916, `,"keep_observed":true`), y}, 916, "only in inpainting with a mask", false},
 		{"no operator file", []any{strings.Replace(header(914, ""), `"task":"denoise"`, `"operator":"missing.onnx"`, 1), y}, 914, "no such file", false},
 		{"a task and an operator", []any{header(915, `,"operator":"missing.onnx"`), y}, 915, "send one of them", false},
+		{"a path and a file", []any{"\n" + `{"id":917,"task":"denoise","pictures":[{"path":"a.png","file":3}]}` + "\n"}, 917, "send one of them", false},
+		{"a large file", []any{"\n" + `{"id":918,"task":"denoise","pictures":[{"file":1099511627776}]}` + "\n"}, 918, "send one of them", false},
+		{"no picture file", []any{"\n" + `{"id":919,"task":"denoise","pictures":[{"file":5}]}` + "\nhello"}, 919, "array0", true},
+		{"masks of others", []any{header(920, `,"masks":[{"shape":[32,32]},{"shape":[32,32]}]`), y}, 920, "masks: 2 of them for 1 pictures", false},
+		{"an array without a range", []any{"\n" + `{"id":921,"task":"denoise","pictures":[{"path":"` + npy + `"}]}` + "\n"}, 921, "give --measurement-range LOW,HIGH", false},
 		{"missing file", []any{"\n{\"id\":912,\"task\":\"denoise\",\"pictures\":[{\"path\":\"missing.png\"}]}\n"}, 912, "no such file", true},
 	} {
 		c.send(bad.frame...)

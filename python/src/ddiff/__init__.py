@@ -10,9 +10,10 @@ folders, `Cluster` on a cluster. `export` converts published networks, `operator
 
 from . import export
 from ._cluster import Campaign, Cluster
+from ._deepinv import reconstructor
 from ._experiment import Experiment, run
 from ._figure import Figure
-from ._operator import Operator, operator, reconstructor
+from ._operator import Operator, operator
 from ._result import ProcessError, RestoreError, Result, Warn
 from ._session import Session, restore
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
+
+from ._files import write
 
 Box = tuple[float, float, float, float]
 
@@ -21,9 +24,11 @@ class Figure:
 
     svg: str = field(repr=False)
 
-    def save(self, path: str | Path) -> None:
-        """Writes the SVG file. Replaces an existing file."""
-        Path(path).write_text(self.svg, encoding="utf-8")
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the SVG file. Replaces an existing file. Raises ValueError for the extension of another format."""
+        if Path(path).suffix.lower() not in ("", ".svg"):
+            raise ValueError(f"save {os.fspath(path)}: a figure is an SVG file; name it .svg, and convert it with Inkscape or rsvg-convert")
+        write(path, self.svg.encode())
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -1,4 +1,4 @@
-"""Operators of one's own: PyTorch modules as ONNX files, and the bridge to DeepInverse."""
+"""Operators of one's own: PyTorch modules as ONNX files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ._program import PROGRAM, environment, install
-from ._session import Session, restore
 
 _SAME = 1e-4  # relative error of float32
 
@@ -52,7 +51,7 @@ def operator(module: Any, example: Any, path: str | Path | None = None) -> Opera
         from ddiff_export import onnx_file, write
     except ModuleNotFoundError as err:
         raise ModuleNotFoundError(f"{err}; {install('export')}") from err
-    module = copy.deepcopy(module).cpu().eval()  # what is exported stays what it is
+    module = copied(module).cpu().eval()  # what is exported stays what it is
     apply = module.A if hasattr(module, "A") and hasattr(module, "noise_model") else module
     x = _batch(example)
 
@@ -94,32 +93,12 @@ def operator(module: Any, example: Any, path: str | Path | None = None) -> Opera
     return Operator(file, tuple(y.shape[1:]), linear, report["gradient"]["error"], report.get("adjoint"), torch.no_grad()(apply), folder)
 
 
-def reconstructor(session: Session | None = None, img_size: tuple[int, int, int] | None = None, **settings: Any) -> Any:
-    """Returns a reconstructor f(y, physics) for DeepInverse: restorations of measurements (N, ...) as a tensor (N, 3, height, width).
-
-    session: default: that of ddiff.restore. img_size: (3, height, width), where the physics is not linear.
-    settings: of Session.restore, such as method or sigma, the noise of y. Default of sigma: that of the physics.
-    """
+def copied(module: Any) -> Any:
+    """Returns a copy of a module. Generators of random numbers, which PyTorch cannot always copy, are those of the module."""
     import torch
 
-    try:
-        from deepinv.models import Reconstructor as Base
-    except ModuleNotFoundError:
-        Base = torch.nn.Module
-
-    class Reconstructor(Base):  # type: ignore[misc, valid-type]
-        def forward(self, y: Any, physics: Any, **_: Any) -> Any:
-            with torch.no_grad():
-                x = torch.zeros(1, *img_size) if img_size else torch.zeros_like(physics.A_adjoint(y[:1])).cpu()
-            A = operator(physics, x)  # whose tensors may have changed since the last call
-            chosen = dict(settings)
-            if "sigma" not in chosen and (sigma := getattr(physics.noise_model, "sigma", None)) is not None:
-                chosen["sigma"] = float(sigma)
-            call = session.restore if session else restore
-            images = [r.image for r in call([one.detach().cpu().numpy() for one in y], operator=A, **chosen)]
-            return torch.from_numpy(np.stack(images).transpose(0, 3, 1, 2).copy()).to(y.device)
-
-    return Reconstructor()
+    same = {id(v): v for part in module.modules() for v in vars(part).values() if isinstance(v, torch.Generator)}
+    return copy.deepcopy(module, same)
 
 
 def _batch(image: Any) -> Any:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
+import re
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ._files import write
+from ._program import PROGRAM
 
 
 class RestoreError(ValueError):
@@ -47,9 +53,21 @@ class Result:
     states: dict[int, np.ndarray] = field(repr=False)  #: x_t by the steps made, of those asked for: like image, but not clipped.
     png: bytes = field(repr=False)  #: PNG file with the passport, from which `ddiff replay` computes the picture again.
 
-    def save(self, path: str | Path) -> None:
-        """Writes the PNG file with its passport. Replaces an existing file."""
-        Path(path).write_bytes(self.png)
+    def save(self, path: str | os.PathLike[str], quality: int = 95) -> None:
+        """Writes the file with its passport, in the format of its extension: .png, .jpg, .tif or .webp (without loss). Replaces an existing file.
+
+        quality: of JPEG, 1 to 100. Raises ValueError for another extension."""
+        extension = Path(path).suffix.lower()
+        if extension in ("", ".png"):
+            write(path, self.png)
+            return
+        encoded = subprocess.run(
+            [PROGRAM, "session", "--encode", extension.removeprefix("."), "--quality", str(quality)], input=self.png, capture_output=True, check=False
+        )
+        if encoded.returncode != 0:
+            last = (encoded.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+            raise ValueError(f"save {os.fspath(path)}: {re.sub(r'^ddiff: (session: )?(--(encode|quality): )?', '', last)}")
+        write(path, encoded.stdout)
 
     def pillow(self) -> Any:
         """Returns a Pillow image. Needs Pillow."""

@@ -14,13 +14,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._convert import Picture, described, dimensions
 from ._program import PROGRAM, environment
 from ._result import ProcessError, RestoreError, Result, Warn
 
 if TYPE_CHECKING:
     from ._operator import Operator
-
-Picture = Any  # array, Pillow image or path
 
 # What the program calls by its flags has other names here.
 _NAMES = {
@@ -87,16 +86,17 @@ class Session:
     ) -> Any:  # fmt: skip
         """Restores degraded pictures, and returns a Result, or a list of them for a list, a tuple or an array with one dimension more.
 
-        y: an array of height × width × 3, or height × width, of floats with black at 0 and white at 1, uint8 or uint16; a Pillow image; or the path of
-            a file (PNG, JPEG, TIFF, WebP, .npy), which the program reads. In a task whose measurement is no picture, such as phase_retrieval, the
-            values of A(x) as floats, channels first.
+        y: an array of height × width × 3, or height × width, of floats with black at 0 and white at 1, uint8 or uint16; such a tensor, whose channels may
+            come first; a Pillow image, which is read as its file would be; or the path of a file (PNG, JPEG, TIFF, WebP, and .npy with a range), which
+            the program reads. In a task whose measurement is no picture, such as phase_retrieval, the values of A(x) as floats, channels first.
         task: what degraded the pictures, such as "super_resolution", "denoise", "inpaint", "gaussian_deblur", "motion_deblur", "jpeg".
         operator: of ddiff.operator, in place of a task. y then has its shape and unit, and sigma the unit of y.
         sigma: standard deviation of the noise, 0 to 1, in the program's unit, in which black is -1 and white is 1: twice that of values from 0 to 1.
             "auto" estimates it. Default: 0.05.
         method, preset, steps, solver: see `ddiff methods`. "auto" chooses the best known for the task. A schedule is a list: {"lambda": [8, 4, 1]}.
         seed: of every random draw.
-        mask: of inpaint and box or random inpainting, height × width: bright or True is observed. kernel: of a blur, an odd square.
+        mask: of inpaint and box or random inpainting, height × width: bright or True is observed; or a list of them, one for each picture.
+        kernel: of a blur, an odd square.
         range: the values of black and white in y, in place of 0 and 1.
         photons: mean photon count of a white pixel: shot noise beside sigma.
         keep_observed: keep the observed pixels as they are. Default: in inpaint.
@@ -111,19 +111,21 @@ class Session:
             raise RestoreError("give a task or an operator, one of them")
         if range is not None and len(range) != 2:
             raise RestoreError(f"range={range}: give the values of black and white, two numbers")
-        dimensions = len(operator.shape) if operator else 3
-        several = isinstance(y, (list, tuple)) or isinstance(y, np.ndarray) and y.ndim == dimensions + 1
-        arrays: list[np.ndarray] = []
+        several = isinstance(y, (list, tuple)) or dimensions(y) == (len(operator.shape) if operator else 3) + 1
+        arrays: list[Any] = []
         header: dict[str, Any] = {
             "task": task, "params": {k: float(v) for k, v in params.items()}, "method": method, "preset": preset, "steps": steps, "seed": seed,
             "solver": {k: v if np.isscalar(v) else " ".join(str(float(x)) for x in v) for k, v in (solver or {}).items()}, "progress": progress is not None,
-            "pictures": [_described(p, arrays, scaled=range is None and operator is None) for p in (y if several else [y])],
+            "pictures": [described(p, arrays, scaled=range is None and operator is None) for p in (y if several else [y])],
         }  # fmt: skip
-        if isinstance(mask, np.ndarray) and np.isin(mask, (0, 1)).all():
-            mask = mask.astype(bool)  # integers too
-        for name, picture in ("mask", mask), ("kernel", kernel):
-            if picture is not None:
-                header[name] = _described(picture, arrays)
+        if several and _one_each(mask):
+            if len(mask) != len(header["pictures"]):
+                raise RestoreError(f"mask: {len(mask)} masks for {len(header['pictures'])} pictures; give one mask, or one for each picture")
+            header["masks"] = [described(m, arrays, mask=True) for m in mask]
+        elif mask is not None:
+            header["mask"] = described(mask, arrays, mask=True)
+        if kernel is not None:
+            header["kernel"] = described(kernel, arrays)
         for name, value in ("sigma", sigma), ("photons", photons), ("range", None if range is None else list(range)), ("keep_observed", keep_observed):
             if value is not None:
                 header[name] = value
@@ -158,7 +160,7 @@ class Session:
         self.close()
 
     def _exchange(
-        self, header: dict[str, Any], arrays: list[np.ndarray], progress: Callable[[int, int], None] | None
+        self, header: dict[str, Any], arrays: list[Any], progress: Callable[[int, int], None] | None
     ) -> tuple[dict[int, Result], dict[int, str]]:
         if os.getpid() != self._pid:
             raise ProcessError("the session belongs to the process from which this one was forked; open another session")
@@ -171,7 +173,7 @@ class Session:
             try:
                 self._last += 1
                 request = self._last
-                text = json.dumps({"id": request, **header}, allow_nan=False, default=np.generic.item)
+                text = json.dumps({"id": request, **header}, allow_nan=False, default=lambda number: number.item())
                 self._requests.put([f"\n{text}\n".encode(), *arrays])
                 try:
                     while not self._answer(self._next(), results, problems, progress):
@@ -269,36 +271,11 @@ def _array(pipe: IO[bytes], shape: list[int]) -> np.ndarray:
     return a
 
 
-def _described(picture: Picture, arrays: list[np.ndarray], scaled: bool = True) -> dict[str, Any]:
-    """Returns the entry of a picture in the header, and adds its values to the arrays. scaled: the largest integer of its type is 1."""
-    if isinstance(picture, (str, os.PathLike)):
-        return {"path": os.path.abspath(os.fspath(picture))}
-    if hasattr(picture, "getbands"):
-        picture = _opaque(picture)
-    a = np.asarray(picture)
-    if a.dtype == bool:
-        a = a.astype("<f4")
-    elif a.dtype.kind == "u" and a.itemsize <= 2:
-        a = a.astype("<f4") / np.float32(np.iinfo(a.dtype).max if scaled else 1)
-    elif a.dtype.kind != "f":
-        raise RestoreError(f"the array has values of type {a.dtype}; give floats with black at 0 and white at 1, uint8 or uint16")
-    if a.size == 0 or a.ndim == 0:
-        raise RestoreError(f"the array of shape {a.shape} is empty")
-    arrays.append(np.ascontiguousarray(a, "<f4"))
-    return {"shape": list(a.shape)}
-
-
-def _opaque(picture: Any) -> Any:
-    """Returns a Pillow image as it looks over white. One of 16 or 32 bits stays as it is: Pillow would cut its values off at 255."""
-    if picture.mode == "F" or picture.mode.startswith("I"):
-        return picture
-    if picture.mode in ("RGBA", "RGBa", "LA", "PA") or "transparency" in picture.info:
-        from PIL import Image
-
-        over = Image.new("RGBA", picture.size, "white")
-        over.alpha_composite(picture.convert("RGBA"))
-        picture = over
-    return picture if picture.mode in ("1", "L") else picture.convert("RGB")
+def _one_each(mask: Any) -> bool:
+    """Reports whether a mask is several ones: a list of them, or an array with one dimension more."""
+    if isinstance(mask, (list, tuple)):
+        return not mask or isinstance(mask[0], (str, os.PathLike)) or hasattr(mask[0], "getbands") or dimensions(mask[0]) >= 2
+    return dimensions(mask) >= 3 and len(mask) > 1
 
 
 def _translated(text: str) -> str:

@@ -25,17 +25,42 @@ class Sensor(nn.Module):
         return torch.tanh(2 * F.avg_pool2d(x, 2))
 
 
-class Noise:
-    sigma = torch.tensor(0.01)
+class GaussianNoise(nn.Module):
+    """The noise of DeepInverse by this name."""
+
+    def __init__(self, sigma=0.01):
+        super().__init__()
+        self.register_buffer("sigma", torch.as_tensor(sigma))
+
+    def forward(self, x):
+        return x + self.sigma.reshape(-1, 1, 1, 1) * torch.randn_like(x)
+
+
+class PoissonNoise(nn.Module):
+    def __init__(self, gain):
+        super().__init__()
+        self.gain = gain
+
+    def forward(self, x):
+        return self.gain * torch.poisson(x.clip(min=0) / self.gain)
+
+
+class UniformNoise(nn.Module):
+    def __init__(self, a):
+        super().__init__()
+        self.a, self.rng = a, torch.Generator().manual_seed(3)
+
+    def forward(self, x):
+        return x + self.a * (2 * torch.rand(x.shape, generator=self.rng) - 1)
 
 
 class Blur(nn.Module):
     """A linear physics with the protocol of DeepInverse: A, A_adjoint, noise_model, and a forward with noise."""
 
-    def __init__(self, side=3):
+    def __init__(self, side=3, noise=None):
         super().__init__()
         self.side = side
-        self.noise_model = Noise()
+        self.noise_model = noise or GaussianNoise()
         self.register_buffer("kernel", torch.ones(3, 1, side, side) / side**2)
 
     def A(self, x):
@@ -45,7 +70,21 @@ class Blur(nn.Module):
         return F.conv_transpose2d(y, self.kernel, padding=self.side // 2, groups=3)
 
     def forward(self, x):
-        return self.A(x) + self.noise_model.sigma * torch.randn_like(x)
+        return self.noise_model(self.A(x))
+
+
+class Inpainting(nn.Module):
+    """A physics with a mask for each image of a batch, or one for all."""
+
+    def __init__(self, mask, noise):
+        super().__init__()
+        self.noise_model = noise
+        self.register_buffer("mask", mask)
+
+    def A(self, x):
+        return self.mask * x
+
+    A_adjoint = A
 
 
 def test_computes_what_its_file_does(clean):
@@ -140,6 +179,89 @@ def test_reconstructor(session):
         assert error(restored, x) < 0.8 * error(y, x)
         assert error(physics.A(restored), y) < 0.02
     assert error(f(y, Blur(3)), x) > error(restored, x)
+
+
+def calls(monkeypatch, session):
+    """Records the sigma of each restoration, and the number of its images."""
+    said = []
+    real = session.restore
+
+    def restore(ys, **settings):
+        said.append((len(ys), settings.get("sigma")))
+        return real(ys, **settings)
+
+    monkeypatch.setattr(session, "restore", restore)
+    return said
+
+
+@pytest.mark.filterwarnings("ignore:image ")
+def test_reconstructor_noise(session, monkeypatch):
+    """Sigma is that of the physics, or the root mean square of its noise with a warning: never a default."""
+    torch.manual_seed(0)
+    x = torch.from_numpy(np.stack([scene(1), scene(2)]).transpose(0, 3, 1, 2).copy())
+    said, f = calls(monkeypatch, session), ddiff.reconstructor(session, method="dpir", steps=2)
+    for noise, want in (UniformNoise(0.1), 0.1 / 3**0.5), (PoissonNoise(0.02), float((0.02 * x.mean()).sqrt())):
+        physics = Blur(3, noise)
+        with pytest.warns(UserWarning, match=rf"^{type(noise).__name__} counts as Gaussian noise of sigma "):
+            f(physics(x), physics)
+        assert [n for n, _ in said] == [1, 1] and all(abs(s / want - 1) < 0.1 for _, s in said), (said, want)
+        said.clear()
+    physics = Blur(3, GaussianNoise([0.02, 0.05]))
+    f(physics(x), physics)
+    np.testing.assert_allclose(said, [(1, 0.02), (1, 0.05)], rtol=1e-6)
+    said.clear()
+    state = physics.noise_model = UniformNoise(0.1)
+    before = state.rng.get_state()
+    ddiff.reconstructor(session, method="dpir", steps=2, sigma=0.03)(x, physics)
+    with pytest.warns(UserWarning):
+        f(x, physics)
+    assert said[0] == (2, 0.03) and torch.equal(state.rng.get_state(), before)
+    physics.noise_model = None
+    with pytest.raises(ValueError, match=r"NoneType, is unknown; give reconstructor\(sigma=\.\.\.\)"):
+        f(x, physics)
+
+
+@pytest.mark.filterwarnings("ignore:image ")
+def test_reconstructor_mask_of_each_image(session, monkeypatch):
+    torch.manual_seed(0)
+    x = torch.from_numpy(np.stack([scene(1), scene(2)]).transpose(0, 3, 1, 2).copy())
+    masks = torch.ones(2, 1, 64, 64)
+    masks[0, :, 20:24], masks[1, :, :, 40:44] = 0, 0
+    said, f = calls(monkeypatch, session), ddiff.reconstructor(session, method="dpir", steps=3)
+    physics = Inpainting(masks, GaussianNoise(0.01))
+    y = physics.A(x) + 0.01 * torch.randn_like(x)
+    both = f(y, physics)
+    assert [n for n, _ in said] == [1, 1]
+    for i in range(2):
+        alone = f(y[i : i + 1], Inpainting(masks[i : i + 1], GaussianNoise(0.01)))
+        np.testing.assert_allclose(both[i], alone[0], atol=1e-4)
+    shared = Inpainting(masks[:1], GaussianNoise(0.01))
+    said.clear()
+    f(shared.A(x), shared)
+    assert [n for n, _ in said] == [2]
+    physics.mask = torch.ones(3, 1, 64, 64)
+    with pytest.raises(ValueError, match="neither those of all images nor one for each"):
+        ddiff.reconstructor(session, (3, 64, 64))(y, physics)
+
+
+def test_tensors(session, clean):
+    """A tensor is the picture of the array, with its channels first or last, of any type, and so is a mask."""
+    mask = np.ones((64, 64), bool)
+    mask[30:34] = False
+    y = np.where(mask[..., None], clean, 0).astype("f4")
+    same = {"task": "inpaint", "method": "ddiff", "steps": 3, "sigma": torch.tensor(0.01)}
+    want = session.restore(y, mask=mask, **same).image
+    t = torch.from_numpy(y)
+    for kind in torch.bool, torch.uint8, torch.int64, torch.float32:
+        for tensor in t, t.permute(2, 0, 1), t.clone().requires_grad_():
+            np.testing.assert_array_equal(session.restore(tensor, mask=torch.from_numpy(mask).to(kind), **same).image, want)
+    np.testing.assert_array_equal(session.restore(t, mask=255 * torch.from_numpy(mask).to(torch.uint8)[None], **same).image, want)
+    batch = torch.stack([t, t]).permute(0, 3, 1, 2)
+    results = session.restore(batch, mask=torch.from_numpy(np.stack([mask, mask])), **same)
+    assert len(results) == 2 and error(results[1].image, want) < 1e-4
+    assert error(session.restore(t.bfloat16(), mask=mask, **same).image, want) < 0.01
+    with pytest.raises(ddiff.RestoreError, match="first or last"):
+        session.restore(torch.zeros(3, 16, 3), "denoise")
 
 
 def test_page(clean, tmp_path, monkeypatch):

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"ddiff/internal/regular"
 )
 
 // Options configure an installation.
@@ -121,7 +123,7 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	if err := os.Rename(final, filepath.Join(work, "replaced")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Library{}, fmt.Errorf("replace a damaged release: %w", err)
 	}
-	if err := os.Rename(staged, final); err != nil {
+	if err := regular.MoveFolder(staged, final); err != nil {
 		return Library{}, fmt.Errorf("move the release into place: %w", err)
 	}
 	return r.library(s, final, SourceInstall), nil
