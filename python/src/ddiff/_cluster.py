@@ -16,15 +16,24 @@ from typing import Any
 _ENDED = ("finished", "rejected", "cancelled")
 
 
+def _stored(url: str) -> str:
+    """Returns the token that `ddiff login` keeps for a server."""
+    path = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "ddiff" / "tokens.json"
+    try:
+        return str(json.loads(path.read_text()).get(url.rstrip("/"), ""))
+    except FileNotFoundError:
+        return ""
+
+
 class Cluster:
     """A coordinator.
 
-    url: such as "https://host:8620". token: of `ddiff token`; default: the variable DDIFF_TOKEN. timeout: of a request, in seconds.
+    url: such as "https://host:8620". token: of `ddiff token`; default: the variable DDIFF_TOKEN, or that of `ddiff login`. timeout: of a request, in seconds.
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60) -> None:
         self.url, self._timeout = url.rstrip("/") + "/api/v1", timeout
-        self._token = os.environ.get("DDIFF_TOKEN", "") if token is None else token
+        self._token = (os.environ.get("DDIFF_TOKEN") or _stored(url)) if token is None else token
 
     def submit(self, campaign: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
         """Submits a campaign: the path of a campaign file, or its fields (docs/campaigns.md). Its paths are those of the coordinators' machines.
