@@ -38,15 +38,15 @@ demo: build runtime ## Restore the bundled photographs on all eight tasks and pr
 	@bin/ddiff run examples/demo.yaml
 
 .PHONY: test
-test: test-packages build runtime $(GOTESTSUM) ## Run every package without its long tests, a small cluster and the Python package (8 minutes)
+test: test-packages build runtime $(GOTESTSUM) ## Run every package without its long tests, a small cluster and the Python package
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh
 
 .PHONY: test-all
-test-all: all-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run the rest: the linter, long tests, the race detector, browsers, PyTorch, clusters, the site (20 minutes)
+test-all: all-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run the rest: the linter, long tests, the race detector, browsers, PyTorch, clusters, the site
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh all
 
 .PHONY: check
-check: build-packages lint ## Run the linter and the rules of the repository (a minute)
+check: build-packages lint ## Run the linter and the rules of the repository
 	@go test -vet=off -count=1 -short ./internal/repository
 
 .PHONY: race

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"ddiff/internal/outbound"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
@@ -50,6 +52,20 @@ type Client struct {
 // maxAnswer limits the answer of a server that is perhaps no coordinator, in bytes.
 const maxAnswer = 256 << 20
 
+// Loopback is the address of this machine at which coordinators listen. The name localhost also means ::1, where another user may listen, who
+// would get the token. With TLS the server has a certificate of its name.
+const Loopback = "127.0.0.1"
+
+func numeric(server *url.URL) {
+	if server.Scheme == "http" && isLocalhost(server.Hostname()) {
+		server.Host = strings.TrimSuffix(net.JoinHostPort(Loopback, server.Port()), ":")
+	}
+}
+
+func isLocalhost(name string) bool {
+	return strings.EqualFold(strings.TrimSuffix(name, "."), "localhost")
+}
+
 const badServer = "the address of the server is not of the form https://host:8620"
 
 // NewClient returns a client. It sends no request.
@@ -61,6 +77,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return nil, NewError(ErrInvalid, badServer+", without user, password, query and fragment: the access token is a setting of its own")
 	}
+	numeric(base)
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
 	if cfg.CAFile != "" {
 		pem, err := regular.Read(cfg.CAFile, regular.MaxConfigBytes)
@@ -72,9 +89,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 			return nil, NewError(ErrInvalid, cfg.CAFile+" has no certificate")
 		}
 	}
-	plain := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a token belongs to one server
-	}}
+	plain := outbound.Client(transport, maxAnswer) // a token belongs to one server
 	c := &Client{base: base, token: cfg.Token, again: retryablehttp.NewClient(), once: retryablehttp.NewClient()}
 	for _, r := range []*retryablehttp.Client{c.again, c.once} {
 		r.HTTPClient, r.Logger, r.RetryMax, r.RetryWaitMin, r.ErrorHandler = plain, nil, 4, 200*time.Millisecond, retryablehttp.PassthroughErrorHandler
@@ -108,10 +123,7 @@ func (c *Client) request(ctx context.Context, method, at string, query url.Value
 	if err != nil {
 		return nil, fmt.Errorf("%w: the server does not answer: %w", ErrUnavailable, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	if err == nil && len(data) > maxAnswer {
-		err = fmt.Errorf("it has more than %d MiB", maxAnswer>>20)
-	}
+	data, err := io.ReadAll(answer.Body)
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		return nil, fmt.Errorf("%w: read the answer of the server: %w", ErrUnavailable, err)
 	}

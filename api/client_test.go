@@ -2,10 +2,13 @@ package api_test
 
 import (
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/api"
 )
@@ -45,7 +48,41 @@ func TestAttackEndlessAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Workers(t.Context()); !errors.Is(err, api.ErrUnavailable) || !strings.Contains(err.Error(), "more than 256 MiB") {
+	if _, err := c.Workers(t.Context()); !errors.Is(err, api.ErrUnavailable) || !strings.Contains(err.Error(), "more than 268435456 bytes") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestAttackLocalhost: another user of the machine who listens on ::1 does not get the token of a client of localhost.
+func TestAttackLocalhost(t *testing.T) {
+	t.Parallel()
+	server := func(at string, answer http.HandlerFunc) net.Listener {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", at)
+		if err != nil {
+			t.Skipf("this machine has no address of the other kind: %v", err)
+		}
+		s := &http.Server{Handler: answer, ReadHeaderTimeout: time.Second}
+		go s.Serve(l) //nolint:errcheck // until it is closed
+		t.Cleanup(func() { _ = s.Close() })
+		return l
+	}
+	own := server("127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("the server gets no token: %v", r.Header)
+		}
+		_, _ = io.WriteString(w, `{"campaigns":[]}`)
+	})
+	_, port, _ := net.SplitHostPort(own.Addr().String())
+	server("[::1]:"+port, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another user gets %s", r.Header.Get("Authorization"))
+	})
+	for _, host := range []string{"localhost", "LOCALHOST", "localhost."} {
+		c, err := api.NewClient(api.ClientConfig{URL: "http://" + host + ":" + port, Token: "secret"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Campaigns(t.Context(), false); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
 	}
 }

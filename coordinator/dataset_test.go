@@ -356,3 +356,20 @@ func TestRunEndsWithUnavailableSource(t *testing.T) {
 		r.wantCounts(manifest.Counts{})
 	}
 }
+
+// hintedRows is a dataset of n rows that state digest and size of their images, so that no image is read.
+func hintedRows(n int) func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	return func(_ context.Context, d manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for i := range n {
+				row := manifest.Row{
+					Index: i, Name: fmt.Sprintf("image%06d", i), Image: fmt.Sprintf("%s/image%06d.png", d.Path, i),
+					ImageSHA256: fmt.Sprintf("%064x", i), Width: 32, Height: 32,
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -24,6 +24,9 @@ import (
 func later() time.Time { return time.Now().Add(100 * time.Hour) }
 
 func TestCollectPriors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute: make test-all")
+	}
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("with-prior")

@@ -1,9 +1,9 @@
+//go:build !race
+
 package coordinator_test
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,25 +15,9 @@ import (
 	"ddiff/restore/prior"
 )
 
-// hintedRows is a dataset of n rows that state digest and size of their images, so that no image is read.
-func hintedRows(n int) func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
-	return func(_ context.Context, d manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
-		return func(yield func(manifest.Row, error) bool) {
-			for i := range n {
-				row := manifest.Row{
-					Index: i, Name: fmt.Sprintf("image%06d", i), Image: fmt.Sprintf("%s/image%06d.png", d.Path, i),
-					ImageSHA256: fmt.Sprintf("%064x", i), Width: 32, Height: 32,
-				}
-				if !yield(row, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // TestMemoryOfWaitingCampaigns measures the memory of a leader, with its queue server, for campaigns that wait for a
 // worker. Half of them have a prior of their own file with equal bytes.
+// The race detector would take ten times as long.
 func TestMemoryOfWaitingCampaigns(t *testing.T) {
 	const campaigns, limit = 4, 3 << 20
 	tc := newTestCluster(t, 0)

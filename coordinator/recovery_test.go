@@ -66,6 +66,9 @@ func TestLostBoardAndStreams(t *testing.T) {
 
 // TestItemThatKillsWorkersIsDead expects the coordinator to sweep an item that no worker settles.
 func TestItemThatKillsWorkersIsDead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for leases for half a minute: make test-all")
+	}
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("killer")

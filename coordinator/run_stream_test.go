@@ -1,3 +1,5 @@
+//go:build !race
+
 package coordinator_test
 
 import (
@@ -23,6 +25,7 @@ const streamRows = 4000
 // TestRunStreams restores a dataset whose rows state their digests. The first item must be finished before the dataset
 // is read to its end, and the run must not keep a list of items or of results: either takes more than 1,000 bytes per
 // item.
+// The race detector would take ten times as long.
 func TestRunStreams(t *testing.T) {
 	const perItem, slack = 250, 2 << 20 // measured for 8,000 rows: 2 MiB in all
 	var before uint64

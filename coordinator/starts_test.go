@@ -45,6 +45,9 @@ func (tc *testCluster) wantNoMark(id string) {
 // TestCampaignThatEndsCoordinators is parked after two deaths, cancelled without another start, and starts again when a
 // person resumes it. Other campaigns run.
 func TestCampaignThatEndsCoordinators(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ends coordinators for half a minute: make test-all")
+	}
 	t.Parallel()
 	tc := newTestCluster(t, 2)
 	id := tc.submit("deadly", 0)
@@ -130,6 +133,9 @@ func TestStartsOfCoordinatorThatLives(t *testing.T) {
 
 // TestStartsWithProgress kills three coordinators, each after it has stored another window. The campaign is not parked.
 func TestStartsWithProgress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("crashes coordinators for a quarter of a minute: make test-all")
+	}
 	t.Parallel()
 	tc := newTestCluster(t, 0)
 	tc.rows, tc.window = hintedRows(5*16), 32 // 5 windows

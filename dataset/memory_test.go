@@ -1,3 +1,5 @@
+//go:build !race
+
 package dataset_test
 
 import (
@@ -20,11 +22,9 @@ func heap() int64 {
 }
 
 // Rows need memory for the hashes of their names alone; `make scale` submits a million.
+// The race detector would take ten times as long.
 func TestMemoryOfRows(t *testing.T) { // not parallel: it measures the heap
-	total := 400_000
-	if testing.Short() {
-		total = 200_000
-	}
+	const total = 200_000
 	folder := t.TempDir()
 	write(t, folder, "a.png", picture(t, 0))
 	f, err := os.Create(filepath.Join(folder, "list.csv"))

@@ -122,10 +122,7 @@ func TestFirstResultIsKept(t *testing.T) {
 }
 
 // wantFiles checks the files of an item against its result.
-func wantFiles(t *testing.T, s interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-}, res *item.Result,
-) {
+func wantFiles(t *testing.T, s store, res *item.Result) {
 	t.Helper()
 	for file, want := range res.Artifacts {
 		if data, err := s.Get(t.Context(), item.Key("item", file)); err != nil || regular.SHA256(data) != want {
@@ -200,7 +197,7 @@ func TestAttackLateRequests(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			var kill [attempts]func()
 			begin := func(i int) {
-				dead, end := context.WithCancel(context.Background())
+				dead, end := context.WithCancel(t.Context())
 				kill[i] = end
 				tasks[i].assigned = newAssigned(Assignment{Store: turns{dir, i, func(r request) {
 					mu.Lock()
@@ -208,7 +205,7 @@ func TestAttackLateRequests(t *testing.T) {
 					waiting = append(waiting, r)
 				}, dead}}, 1, nil, 0)
 				go func() {
-					res, err := engineRestorer{workers[i].core}.write(context.Background(), tasks[i], item.Metrics{})
+					res, err := engineRestorer{workers[i].core}.write(t.Context(), tasks[i], item.Metrics{})
 					mu.Lock()
 					defer mu.Unlock()
 					if err == nil && dead.Err() == nil && first == nil {

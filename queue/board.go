@@ -77,6 +77,14 @@ func (b *Board) Create(ctx context.Context, key string, data []byte) (revision u
 	return revision, wrap(err, "create record %s", key)
 }
 
+// CreateFor is Create of a record that ends after a time, of at least a second.
+func (b *Board) CreateFor(ctx context.Context, key string, data []byte, age time.Duration) error {
+	_, err := b.compareAndSwap(ctx, key, data, func(ctx context.Context) (uint64, error) {
+		return b.kv.Create(ctx, key, data, jetstream.KeyTTL(max(age, time.Second)))
+	})
+	return wrap(err, "create record %s", key)
+}
+
 // Update replaces a record that is still at revision, or returns ErrConflict.
 func (b *Board) Update(ctx context.Context, key string, data []byte, revision uint64) (next uint64, err error) {
 	next, err = b.compareAndSwap(ctx, key, data, func(ctx context.Context) (uint64, error) { return b.kv.Update(ctx, key, data, revision) })

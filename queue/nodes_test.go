@@ -125,6 +125,9 @@ func leader(t *testing.T, nc *nats.Conn, name string) int {
 
 // TestCampaignSurvivesServerDeaths runs a campaign on three servers and kills the leaders of its streams one by one.
 func TestCampaignSurvivesServerDeaths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restarts servers for half a minute: make test-all")
+	}
 	t.Parallel()
 	n := startNodes(t)
 	coordinator, other, worker := n.connect(t, "coordinator"), n.connect(t, "coordinator"), n.connect(t, "worker")

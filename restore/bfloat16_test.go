@@ -20,9 +20,6 @@ func TestBfloat16Quality(t *testing.T) {
 	}
 	const image, mean = 0.1, 0.05
 	tasks := []string{operator.SuperResolution, operator.InpaintBox, operator.GaussianDeblur, operator.HDR}
-	if testing.Short() {
-		tasks = tasks[2:3]
-	}
 	exact := engine(t)
 	rounded := restore.NewEngine(other, exact.Prior(), restore.Config{})
 	t.Cleanup(func() { must(t, rounded.Close()) })

@@ -20,6 +20,9 @@ import (
 // An engine takes the chosen form of a batch size on the provider for which it is configured; a stated form is checked, once, and steps that differentiate the
 // network have it as exported.
 func TestEngineForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles each form of the network: make test-all")
+	}
 	rt := onnxtest.Runtime(t)
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)

@@ -11,6 +11,9 @@ import (
 // A dark photograph ends with wrongly saturated entries if their gradient is 0, and explains its measurement with the rule
 // beyond_noise.
 func TestSaturatedEntriesReturn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restores many images: make test-all")
+	}
 	t.Parallel()
 	e := engine(t)
 	op := effectOperator(t, operator.HDR)

@@ -11,7 +11,7 @@ port=$("$dir/python/bin/python" -c 'import socket
 pair = [socket.socket() for _ in "ab"]
 for s in pair: s.bind(("127.0.0.1", 0))
 print(*(s.getsockname()[1] for s in pair))')
-nats=nats://127.0.0.1:${port% *} api=http://localhost:${port#* }
+nats=nats://127.0.0.1:${port% *} api=http://127.0.0.1:${port#* }
 go build -o "$dir/nats-server" github.com/nats-io/nats-server/v2
 "$dir/nats-server" -js -sd "$dir/js" -a 127.0.0.1 -p "${port% *}" 2>"$dir/nats.log" & processes=$!
 echo "the token of an administrator" >"$dir/admin"

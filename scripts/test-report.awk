@@ -65,7 +65,7 @@ BEGIN {
 END {
 	slowest = "sort -rn | head -n 15"
 	for (test in time)
-		if (!(test in parent))
+		if (ran[test] && !(test in parent))
 			printf "  %6.1f s  %s\n", time[test], test | slowest
 	close(slowest)
 	listing = "sort"

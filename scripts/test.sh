@@ -64,16 +64,7 @@ pythontests() { # pythontests REPORT FOLDER; pytest itself keeps the files of it
 	return $result
 }
 
-# The quick tests.
-
-vet() {
-	local bad=0 unformatted
-	unformatted=$(gofmt -l .)
-	test -z "$unformatted" || { printf 'not formatted by gofmt:\n%s\n' "$unformatted"; bad=1; }
-	go vet ./... && return $bad
-}
-
-python_package() ( # the package with the built program, without what pip installs
+python_package() ( # python_package REPORT; the package with the built program, without what pip installs
 	work=$(mktemp -d)
 	trap 'rm -r "$work"' EXIT
 	mkdir -p "$work/ddiff/bin" "$work/tests"
@@ -83,11 +74,29 @@ python_package() ( # the package with the built program, without what pip instal
 	go build -o "$work/nats-server" github.com/nats-io/nats-server/v2 || return
 	DDIFF_ONNXRUNTIME=$(bin/ddiff runtime where) || return
 	export DDIFF_ONNXRUNTIME NATS_SERVER=$work/nats-server PYTHONPATH=$work
-	cd "$work" && pythontests python-package tests
+	cd "$work" && pythontests "$1" tests
 )
 
-quick_packages() {
-	stage "packages" gotests packages -short -parallel 12 $packages
+# The quick tests.
+
+vet() {
+	local bad=0 unformatted
+	unformatted=$(gofmt -l .)
+	test -z "$unformatted" || { printf 'not formatted by gofmt:\n%s\n' "$unformatted"; bad=1; }
+	go vet ./... && return $bad
+}
+
+# Tests of what uses the queue wait for servers and intervals: twelve at a time are as fast as two on two cores. The others compute.
+waiting() {
+	go list -f '{{$p := .ImportPath}}{{if eq $p "ddiff/queue"}}{{$p}}{{end}}{{range .Deps}}{{if eq . "ddiff/queue"}}{{$p}}{{end}}{{end}}' $packages
+}
+
+quick_waiting() {
+	stage "packages that use the queue" gotests waiting -short -parallel 12 $(waiting)
+}
+
+quick_computing() {
+	stage "other packages" gotests computing -short -p 1 $(grep -vxF "$(waiting)" <<<"$packages")
 }
 
 quick_processes() {
@@ -96,7 +105,7 @@ quick_processes() {
 	stage "dashboards and alerts" uncached internal/telemetrytest views .
 	stage "compose, units and releases" uncached internal/deploy deploy -short ./...
 	stage "a cluster with a kill" uncached internal/testbed testbed -short ./...
-	stage "Python package" python_package
+	DDIFF_SHORT=1 stage "Python package" python_package python-short
 }
 
 # The rest.
@@ -112,9 +121,7 @@ done
 # concurrent lists the packages that start goroutines, but for the programs, which their tests start as processes.
 concurrent() {
 	go list -f '{{.ImportPath}} {{.Dir}}' $packages | while read -r package dir; do
-		if grep -lE '^\s*go [a-zA-Z(]|\.Go\(' "$dir"/*.go | grep -qv _test.go; then
-			echo "$package"
-		fi
+		! find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^\s*go [a-zA-Z(]|\.Go\(' {} + || echo "$package"
 	done | grep -v '^ddiff/cmd/ddiff$'
 }
 
@@ -123,12 +130,16 @@ racing_program() { # some tests of the command line, with the race detector in t
 }
 
 all_packages() {
-	local racing
+	local racing computing
 	racing=$(concurrent)
+	computing=$(grep -E '^ddiff/(restore|coordinator/report)' <<<"$racing")
+	racing=$(grep -vxF "$computing" <<<"$racing")
 	stage "lint" make lint
 	stage "packages with goroutines, with the race detector" gotests race "${race[@]}" -parallel 12 $racing
-	# One package at a time: each uses all cores.
-	stage "packages without goroutines" gotests plain -p 1 $(grep -vxF "$racing" <<<"$packages" | grep -v '^ddiff/cmd/ddiff$')
+	# Long tests of packages that compute take many times as long with the detector, and run without it, one package at a time: each uses
+	# all cores.
+	stage "packages that compute, with the race detector" gotests race-short "${race[@]}" -short $computing
+	stage "packages without the race detector" gotests plain -p 1 $(grep -vxF "$racing" <<<"$packages" | grep -v '^ddiff/cmd/ddiff$')
 	stage "exported priors" scripts/priors-test.sh
 }
 
@@ -137,7 +148,8 @@ all_processes() {
 	stage "the program, with the race detector" racing_program
 	stage "clusters of processes" uncached internal/testbed testbed -p 1 ./...
 	stage "repository rules" uncached . repository ./internal/repository
-	stage "Python" pythontests python tools/tests
+	stage "Python package" python_package python-package
+	stage "Python tools" pythontests python tools/tests
 	stage "the site" scripts/docs.sh
 }
 
@@ -148,7 +160,7 @@ fi
 enforce=0
 case $suite in
 quick)
-	beside quick_packages quick_processes
+	beside quick_waiting quick_computing quick_processes
 	;;
 all)
 	# `make runtime` installs OpenVINO only together with ONNX Runtime, and without it its tests skip.

@@ -23,6 +23,9 @@ import (
 // of power at any time: POSIX promises the bytes of a file after its fsync only, and the names in a folder after an fsync of the folder. In each
 // such state all that was acknowledged is whole, and nothing that is half written can be read.
 func TestAttackPowerLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("records a process with strace: make test-all")
+	}
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is missing: run make attacks")
 	}

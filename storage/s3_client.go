@@ -15,6 +15,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"ddiff/internal/outbound"
 	"ddiff/internal/regular"
 )
 
@@ -128,6 +129,9 @@ func (p provider) RetrieveWithCredContext(c *credentials.CredContext) (credentia
 	return keys, err
 }
 
+// maxKeys is the largest answer of a server of keys in bytes.
+const maxKeys = 1 << 20
+
 // findCredentials returns the configured keys, or the first keys of the chain in the comment of S3Config.
 func findCredentials(ctx context.Context, config S3Config) (*credentials.Credentials, error) {
 	if config.AccessKey != "" {
@@ -136,7 +140,8 @@ func findCredentials(ctx context.Context, config S3Config) (*credentials.Credent
 	providers := []credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{},
 	}
-	client := &http.Client{Timeout: 5 * time.Second}
+	client := outbound.Client(nil, maxKeys) // it sends the tokens of a pod or machine
+	client.Timeout = 5 * time.Second
 	if queryRole() {
 		providers = append(providers, &credentials.IAM{Client: client})
 	}

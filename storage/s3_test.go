@@ -67,6 +67,9 @@ func randomBytes(n int, seed byte) []byte {
 }
 
 func TestS3Contract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute: make test-all")
+	}
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})
 	t.Run("with a prefix", func(t *testing.T) {

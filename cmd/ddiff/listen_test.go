@@ -150,15 +150,16 @@ func TestListenRefuses(t *testing.T) {
 	wantMessage(t, e, "-listen: ", "address already in use")
 }
 
-// endlessPrior returns the bytes of a score model that loops without end for images larger than those of 32×32 pixels on which a new prior is
-// verified, within 20 s.
-func endlessPrior(t *testing.T) []byte {
+// endlessPrior returns the bytes of a score model that loops without end at times below one, for images larger than those of 32×32 pixels on
+// which a new prior is verified, within 20 s.
+func endlessPrior(t *testing.T, below int) []byte {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
-	g.Input("t", onnx.Int64, -1)
 	larger := g.Add(g.Reshape(g.Apply("Size", onnx.Int64, nil, nil, x), 1), g.Ints(-3*32*32))
-	final, _ := g.Loop(g.Mul(larger, g.Ints(1<<40)), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+	time := g.Apply("ReduceMin", onnx.Int64, []int{1}, nil, g.Input("t", onnx.Int64, -1))
+	late := g.Max(g.Add(g.Ints(below), g.Mul(time, g.Ints(-1))), g.Ints(0))
+	final, _ := g.Loop(g.Mul(larger, g.Mul(late, g.Ints(1<<30))), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
 		return []onnx.Value{b.Mul(s[0], b.Scalar(0.5))}, nil
 	})
 	g.Output("eps", final[0])
@@ -175,7 +176,7 @@ func TestRunEndsAfterHang(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "endless.onnx"), filepath.Join(dir, "out")
-	write(t, file, endlessPrior(t))
+	write(t, file, endlessPrior(t, 1000))
 	args := []string{"--images", photograph("coffee"), "--task", "hdr", "--prior", file, "--out", out, "--stage-timeout", "solve=300ms"}
 	e := restore(t, args...)
 	wantCode(t, e, 10)
@@ -186,29 +187,24 @@ func TestRunEndsAfterHang(t *testing.T) {
 	wantCode(t, restore(t, args...), 10) // nothing is locked or damaged
 }
 
-// The first SIGINT ends a run whose prior loops without end.
+// The first SIGINT ends a run whose prior loops without end, long before the limit of the process.
 func TestInterruptEndsHang(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "endless.onnx")
-	write(t, file, endlessPrior(t))
-	p := begin(t, "--images", photograph("coffee"), "--task", "hdr", "--prior", file, "--out", filepath.Join(dir, "out"))
-	p.wait(t, &p.stdout, measured, 1)
-	time.Sleep(time.Second) // the solver starts
-	begun := time.Now()
+	write(t, file, endlessPrior(t, 100))
+	p := begin(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "2", "--prior", file, "--out", filepath.Join(dir, "out"))
+	p.wait(t, &p.stdout, steps, 1) // the second step has no end
 	p.signal(t, syscall.SIGINT)
 	e := p.end()
 	wantCode(t, e, 130)
 	wantMessage(t, e, "interrupted a stage", "stage=solve")
-	if took := time.Since(begun); took > limit/4 {
-		t.Errorf("the run ended %v after the signal", took)
-	}
 }
 
 // endlessCampaign submits a campaign of one item whose prior loops without end. It returns the campaign's record.
 func (n *natsServer) endlessCampaign(t *testing.T, store string) manifest.Campaign {
 	t.Helper()
-	data, item := endlessPrior(t), longItem(t)
+	data, item := endlessPrior(t, 1000), longItem(t)
 	file := manifest.PriorFile{SHA256: regular.SHA256(data), Key: "priors/endless.onnx"}
 	must(t, os.Mkdir(filepath.Join(store, "priors"), 0o755))
 	write(t, filepath.Join(store, file.Key), data)
@@ -292,13 +288,17 @@ func TestAttackListen(t *testing.T) {
 	if text := awaitAnswer(t, address, "/api/v1/campaigns", http.StatusUnauthorized); strings.Contains(text, "campaigns\":") {
 		t.Errorf("an answer without a token: %s", text)
 	}
-	path := filepath.Join(cache, "ddiff", "pages", port)
+	path := filepath.Join(cache, "ddiff", "pages", "127.0.0.1_"+port)
 	info, err := os.Stat(path)
 	must(t, err)
 	folder, err := os.Stat(filepath.Dir(path))
 	must(t, err)
 	if info.Mode().Perm() != 0o600 || folder.Mode().Perm() != 0o700 {
 		t.Errorf("the modes of the token and its folder are %v and %v", info.Mode(), folder.Mode())
+	}
+	var thief net.Listener // another user's
+	if thief, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "[::1]:"+port); err == nil {
+		defer thief.Close()
 	}
 	list := func(env ...string) ended {
 		cmd := command(t, "list", "--server", "http://localhost:"+port)
@@ -325,7 +325,7 @@ func TestAttackView(t *testing.T) {
 	out := tiny(t, "--images", photographs(t, "coffee"), "--task", "hdr")
 	p := startProcess(t, nil, "view", out)
 	p.wait(t, &p.stdout, "(until Ctrl-C)", 1)
-	at := regexp.MustCompile(`page: http://(localhost:\d+)(/\?token=\w{20,}) `).FindStringSubmatch(p.stdout.text())
+	at := regexp.MustCompile(`page: http://(127\.0\.0\.1:\d+)/#token=(\w{20,}) `).FindStringSubmatch(p.stdout.text())
 	if at == nil {
 		t.Fatalf("no address with a token\n%s", p.stdout.text())
 	}
@@ -337,10 +337,12 @@ func TestAttackView(t *testing.T) {
 	jar, err := cookiejar.New(nil)
 	must(t, err)
 	browser := &http.Client{Jar: jar}
-	get := func(path string, dest string) (status int, policy, body string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at[1]+path, nil)
+	const door = "/api/v1/~0123456789abcdef0123456789abcdef"
+	send := func(method, path, dest, content string) (status int, policy, body string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+at[1]+door+path, strings.NewReader(content))
 		must(t, err)
 		r.Header.Set("Sec-Fetch-Dest", dest)
+		r.Header.Set("Content-Type", "application/json")
 		answer, err := browser.Do(r)
 		must(t, err)
 		defer answer.Body.Close()
@@ -348,10 +350,11 @@ func TestAttackView(t *testing.T) {
 		must(t, err)
 		return answer.StatusCode, answer.Header.Get("Content-Security-Policy"), string(data)
 	}
-	if status, _, _ := get(at[2], "document"); status != http.StatusOK {
-		t.Fatalf("the address: %d", status)
+	get := func(path, dest string) (int, string, string) { return send(http.MethodGet, path, dest, "") }
+	if status, _, body := send(http.MethodPost, "/session", "empty", `{"token":"`+at[2]+`"}`); status != http.StatusOK {
+		t.Fatalf("sign in: %d %s", status, body)
 	}
-	status, _, body := get("/api/v1/campaigns", "empty")
+	status, _, body := get("/campaigns", "empty")
 	var list struct {
 		Campaigns []struct{ Campaign struct{ ID string } }
 	}
@@ -360,7 +363,7 @@ func TestAttackView(t *testing.T) {
 		t.Fatalf("with the session: %d %s", status, body)
 	}
 	// A report is in a frame that its page cannot leave.
-	report := "/api/v1/campaigns/" + list.Campaigns[0].Campaign.ID + "/report/index.html"
+	report := "/campaigns/" + list.Campaigns[0].Campaign.ID + "/report/index.html"
 	if status, policy, body := get(report, "document"); status != http.StatusOK || !strings.Contains(policy, "frame-src 'self'") || !strings.Contains(body, `<iframe title="Report" sandbox=`) {
 		t.Errorf("the frame of a report: %d %s %.300s", status, policy, body)
 	}

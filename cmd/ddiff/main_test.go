@@ -78,10 +78,19 @@ func ddiff(t *testing.T, args ...string) ended {
 	return end(t, command(t, args...))
 }
 
-// restore is ddiff run with small images and one thread, so that tests can run in parallel.
+// restore is ddiff run with small images and one thread, so that tests can run in parallel. In short mode the test is skipped.
 func restore(t *testing.T, args ...string) ended {
 	t.Helper()
+	skipLong(t)
 	return ddiff(t, small(args...)...)
+}
+
+// skipLong skips a test that restores images or runs a cluster in short mode: only TestRunOnImages does.
+func skipLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("restores images or runs a cluster: make test-all")
+	}
 }
 
 func small(args ...string) []string {

@@ -34,6 +34,7 @@ func beginWith(t *testing.T, env []string, args ...string) *process {
 // startProcess starts the program with a trace of its spans.
 func startProcess(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	skipLong(t)
 	p := &process{cmd: command(t, args...), done: make(chan struct{})}
 	p.stdout.changed, p.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	p.cmd.Env = append(append(p.cmd.Env, "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=10"), env...)

@@ -26,6 +26,7 @@ type natsServer struct {
 
 func startNATS(t *testing.T, store string) *natsServer {
 	t.Helper()
+	skipLong(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Username: "me", Password: secret,
 	})

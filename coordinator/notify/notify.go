@@ -30,6 +30,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/board"
+	"ddiff/internal/outbound"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -41,7 +42,8 @@ const (
 	firstPause  = time.Second
 	longest     = 300              // of the first pause: 5 minutes
 	answerLimit = 15 * time.Second // of one attempt
-	parallel    = 16               // campaigns whose messages are sent to one receiver beside each other
+	maxAnswer   = 1 << 16
+	parallel    = 16 // campaigns whose messages are sent to one receiver beside each other
 )
 
 // Config describes a [Notifier]. Fields without a stated default are required.
@@ -52,8 +54,8 @@ type Config struct {
 	Hosts []string
 	// Secret is the key of the signatures.
 	Secret []byte
-	// Client sends the requests. Default: one with a limit of 15 seconds for an answer.
-	Client *http.Client
+	// Transport sends the requests. Default: that of the standard library.
+	Transport http.RoundTripper
 	// Pause is the wait before the second attempt. Default: 1 s.
 	Pause time.Duration
 	// Now is the clock. Default: time.Now.
@@ -77,13 +79,8 @@ func New(cfg Config) *Notifier {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	client := &http.Client{}
-	if cfg.Client != nil {
-		*client = *cfg.Client
-	}
+	client := outbound.Client(cfg.Transport, maxAnswer) // a redirect could lead to a server that is not permitted
 	client.Timeout = answerLimit
-	// A redirect could lead to a server that is not permitted.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Notifier{cfg: cfg, client: client, newest: map[string]*manifest.Campaign{}}
 }
 
@@ -284,7 +281,7 @@ func (n *Notifier) send(ctx context.Context, address string, m message) (status 
 		return 0, fmt.Errorf("%w: %w", errGivenUp, err)
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, 1<<16) // so that the connection can serve again
+	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection can serve again
 	if answer.StatusCode/100 != 2 {
 		return answer.StatusCode, fmt.Errorf("%w: the receiver answered %s", errGivenUp, answer.Status)
 	}

@@ -85,7 +85,7 @@ func (c *cluster) notifier(t *testing.T, server *httptest.Server, hosts ...strin
 		hosts = []string{host(t, server)}
 	}
 	return notify.New(notify.Config{
-		Board: c.board, Store: c.store, Hosts: hosts, Secret: []byte(secret), Client: server.Client(), Pause: time.Millisecond,
+		Board: c.board, Store: c.store, Hosts: hosts, Secret: []byte(secret), Transport: server.Client().Transport, Pause: time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
 	})
 }

@@ -24,9 +24,12 @@ import (
 	"ddiff/restore/item"
 )
 
-// chromium returns the path of the browser and skips the test if there is none.
+// chromium returns the path of the browser. It skips the test if there is none, and in short mode.
 func chromium(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a browser: make test-all")
+	}
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("no chromium on PATH: the page is not checked in a browser; apt-get install chromium")

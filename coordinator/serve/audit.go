@@ -32,7 +32,7 @@ func (s *Server) audited(next http.Handler) http.Handler {
 		ctx := board.As(context.WithValue(r.Context(), auditKey{}, &notes), id, cmp.Or(i.token.Owner, i.token.ID)) // the leader's log has the request too
 		next.ServeHTTP(seen, r.WithContext(ctx))
 		refused := seen.status == http.StatusUnauthorized || seen.status == http.StatusForbidden
-		if r.Method == http.MethodGet && (!refused || i.secret == "") || r.Method == http.MethodHead || !strings.HasPrefix(r.URL.Path, prefix+"/") {
+		if r.Method == http.MethodGet && (!refused || i.secret+i.session == "") || r.Method == http.MethodHead || !strings.HasPrefix(r.URL.Path, prefix+"/") {
 			return
 		}
 		level := slog.LevelInfo

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"iter"
+	"time"
 
 	"ddiff/api"
 	"ddiff/coordinator/report/result"
@@ -59,4 +60,10 @@ type Tokens interface {
 	CreateToken(ctx context.Context, owner string, role api.Role, days int) (api.Token, error)
 	// RevokeToken removes the token with an id.
 	RevokeToken(ctx context.Context, id string) error
+	// KeepSession stores the data of a session, which has a key that begins with the id of its token, for a time. A token has up to [MaxSessions].
+	KeepSession(ctx context.Context, key string, data []byte, age time.Duration) error
+	// Session returns the data of a session, or an error that wraps api.ErrNoToken.
+	Session(ctx context.Context, key string) ([]byte, error)
+	// EndSession removes a session. It is idempotent.
+	EndSession(ctx context.Context, key string) error
 }

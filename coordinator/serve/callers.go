@@ -2,11 +2,11 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,42 +14,10 @@ import (
 	"ddiff/manifest"
 )
 
-// sessionAge is how long a browser keeps the cookie of a session.
-const sessionAge = 12 * time.Hour
-
-// session is an answer that sets or removes the cookie of a browser.
-type session struct {
-	Cookie http.Cookie `header:"Set-Cookie"`
-	Body   api.Me
-}
-
 func (s *Server) addCallers() {
 	add(s, api.Viewer, http.MethodGet, "/me", "Get the owner and the role of the caller", func(ctx context.Context, _ *none) (api.Me, error) {
 		return s.me(identityOf(ctx).token), nil
 	})
-	login := s.operation(anyone, http.MethodPost, "/session", "Give the token of a browser, which gets it back as a cookie", func(op *huma.Operation) {
-		op.Errors = append(op.Errors, http.StatusUnauthorized)
-	})
-	huma.Register(s.api, login, func(ctx context.Context, in *struct {
-		Body struct {
-			Token string `json:"token" minLength:"1" maxLength:"200"`
-		}
-	},
-	) (*session, error) {
-		t, err := s.cfg.Tokens.Token(ctx, in.Body.Token)
-		if err != nil {
-			return nil, s.failed(ctx, login, err)
-		}
-		return &session{cookie(identityOf(ctx), "", in.Body.Token, int(sessionAge.Seconds())), s.me(t)}, nil
-	})
-	add(s, anyone, http.MethodGet, "/session", "Get how a browser signs in, and its owner and role if it has", func(ctx context.Context, _ *none) (api.Me, error) {
-		return s.me(identityOf(ctx).token), nil
-	})
-	logout := s.operation(anyone, http.MethodDelete, "/session", "Remove the cookie of a browser")
-	huma.Register(s.api, logout, func(ctx context.Context, _ *none) (*session, error) {
-		return &session{cookie(identityOf(ctx), "", "", -1), s.me(api.Token{})}, nil
-	})
-
 	refused := func(op *huma.Operation) { op.Errors = append(op.Errors, http.StatusConflict) }
 	add(s, api.Admin, http.MethodGet, "/tokens", "List the tokens without their secrets", func(ctx context.Context, _ *none) (api.Tokens, error) {
 		return s.cfg.Tokens.Tokens(ctx)
@@ -83,25 +51,14 @@ func (s *Server) me(t api.Token) api.Me {
 	return api.Me{Owner: t.Owner, Role: t.Role, Open: s.cfg.Secret != "", Login: s.cfg.Login != nil, Backend: s.cfg.Kind}
 }
 
-// cookie is the cookie of a session. Browsers send it below a path; an empty one is that above the request, as the browser knows it: a proxy may
-// serve the page below a path of its own.
-func cookie(i identity, path, secret string, age int) http.Cookie {
-	return http.Cookie{
-		Name: i.cookie, Value: secret, Path: path, MaxAge: age, HttpOnly: true, Secure: i.secure, SameSite: http.SameSiteStrictMode,
-	}
-}
-
-// sessionCookie has the secret of the token of a browser.
-const sessionCookie = "ddiff_session"
-
 // identity is who sends a request.
 type identity struct {
 	token  api.Token
 	secret string
+	// door and session are those of a browser.
+	door, session string
 	// refused is why the request has no token; nil if it has one.
 	refused *api.Error
-	// cookie is the name of the cookie with the secret of a browser.
-	cookie string
 	// address is that of the client or of its proxy.
 	address string
 	// secure: the client, or a proxy in its name, came with TLS.
@@ -134,7 +91,8 @@ func (i identity) mayChange(c *manifest.Campaign) error {
 
 func (s *Server) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		i, problem := s.identify(r)
+		r, door := atDoor(r)
+		i, problem := s.identify(r, door)
 		if problem != nil {
 			writeProblem(w, problem)
 			return
@@ -143,35 +101,50 @@ func (s *Server) identified(next http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) identify(r *http.Request) (identity, *api.Error) {
-	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https", cookie: sessionCookie}
+func (s *Server) identify(r *http.Request, door string) (identity, *api.Error) {
+	i := identity{door: door, secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
 	i.address, _, _ = net.SplitHostPort(r.RemoteAddr)
-	if s.cfg.Secret != "" { // browsers share cookies between the ports of a host
-		_, port, _ := net.SplitHostPort(r.Host)
-		i.cookie += "_" + port
+	if s.cfg.Secret != "" && !Local(r.Host) {
+		return i, api.NewError(api.ErrDenied, fmt.Sprintf("the server is for this machine alone, and the request is for the host %.100q; give the coordinator --require-tokens", r.Host))
 	}
 	secret, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !isBearer {
-		if c, err := r.Cookie(i.cookie); err == nil {
-			secret = c.Value
-		}
+	if c, err := r.Cookie(sessionCookie); err == nil && !isBearer && door != "" && s.sameOrigin(r) {
+		i.session = c.Value
 	}
-	i.secret = secret
-	if secret == "" || !strings.HasPrefix(r.URL.Path, prefix) {
+	if i.secret = secret; !isBearer {
+		i.secret = ""
+	}
+	if i.secret == "" && i.session == "" || !strings.HasPrefix(r.URL.Path, prefix) {
 		i.refused = api.NewError(api.ErrNoToken, "the request needs an access token; an administrator creates one: ddiff token create")
 		if s.cfg.Secret != "" {
 			i.refused = api.NewError(api.ErrNoToken, "the request needs the token of the address that the command printed")
 		}
 		return i, nil
 	}
-	var err error
-	if i.token, err = s.cfg.Tokens.Token(r.Context(), secret); err != nil {
+	if err := s.authenticate(r.Context(), &i); err != nil {
 		if i.refused = Problem(err); i.refused.Status != http.StatusUnauthorized && i.refused.Status != http.StatusForbidden {
 			return i, i.refused
 		}
-		return i, nil
 	}
 	return i, nil
+}
+
+// authenticate finds the token of a caller by its secret, or by the session that has it.
+func (s *Server) authenticate(ctx context.Context, i *identity) (err error) {
+	if i.session != "" {
+		if i.secret, err = s.secretOf(ctx, i.door, i.session); err != nil {
+			return err
+		}
+	}
+	i.token, err = s.cfg.Tokens.Token(ctx, i.secret)
+	return err
+}
+
+// sameOrigin reports whether a browser sends a request for this page or for nobody's: a session serves no page of another port or host.
+func (s *Server) sameOrigin(r *http.Request) bool {
+	unsafe := *r
+	unsafe.Method = http.MethodPost
+	return s.origin.Check(&unsafe) == nil
 }
 
 // Local reports whether a host, with or without a port, is this machine.

@@ -159,10 +159,10 @@ func (h *hub) close(stream chan []byte) {
 	delete(h.streams, stream)
 }
 
-// valid reports whether the token of an open stream is not revoked, as far as the board answers.
+// valid reports whether the token and the session of an open stream have not ended, as far as the board answers.
 func (s *Server) valid(ctx context.Context) bool {
-	_, err := s.cfg.Tokens.Token(ctx, identityOf(ctx).secret)
-	return !errors.Is(err, api.ErrNoToken)
+	i := identityOf(ctx)
+	return !errors.Is(s.authenticate(ctx, &i), api.ErrNoToken)
 }
 
 // events sends the events of a campaign, or of all, as server-sent events until the client leaves.

@@ -17,8 +17,8 @@ import (
 type Login interface {
 	// Begin returns the address of the provider, which sends the browser to callback. The browser keeps memo until then.
 	Begin(callback string) (address, memo string, err error)
-	// Finish returns the secret of the session that Tokens knows, and the time of its end.
-	Finish(ctx context.Context, callback, memo, state, code string) (secret string, ends time.Time, err error)
+	// Finish returns a secret that Tokens knows.
+	Finish(ctx context.Context, callback, memo, state, code string) (secret string, err error)
 }
 
 const (
@@ -26,8 +26,6 @@ const (
 	loginCookie = "ddiff_login"
 	loginAge    = 10 * time.Minute
 	loginPath   = prefix + "/session"
-	// maxCookie is the largest secret that browsers accept in a cookie beside its name and attributes.
-	maxCookie = 3900
 )
 
 // redirect sends a browser to another address and changes its cookies, or tells its user why not.
@@ -109,16 +107,16 @@ func (s *Server) addLogin() {
 		if err != nil {
 			return s.refusal(ctx, end, err), nil
 		}
-		secret, ends, err := s.cfg.Login.Finish(ctx, callback, in.Memo.Value, in.State, in.Code)
-		if err == nil && len(secret) > maxCookie {
-			err = api.NewError(api.ErrDenied, "the ID token is too large for a cookie; let the identity provider include fewer groups")
+		secret, err := s.cfg.Login.Finish(ctx, callback, in.Memo.Value, in.State, in.Code)
+		handOff := ""
+		if err == nil {
+			handOff, err = s.handOff(ctx, secret)
 		}
 		if err != nil {
 			return s.refusal(ctx, end, err), nil
 		}
-		age := int(time.Until(ends).Seconds())
-		// The page is at the root; the address has no secret of the sign-in any more.
-		return &redirect{Status: http.StatusFound, Location: "/", Cookies: []http.Cookie{cookie(identityOf(ctx), prefix, secret, age), memory(ctx, "", -1)}}, nil
+		// The page is at the root, and knows its door, which no cookie tells: other ports of the host may write it.
+		return &redirect{Status: http.StatusFound, Location: "/#token=" + handOff, Cookies: []http.Cookie{memory(ctx, "", -1)}}, nil
 	})
 }
 

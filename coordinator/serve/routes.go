@@ -63,7 +63,7 @@ func (s *Server) operation(role api.Role, method, path, summary string, change .
 	}
 	if role != anyone {
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
-		op.Security = []map[string][]string{{"token": {}}, {"session": {}}}
+		op.Security = []map[string][]string{{"token": {}}}
 		op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			if p := identityOf(ctx.Context()).may(role); p != nil {
 				_, w := humago.Unwrap(ctx)
@@ -126,7 +126,7 @@ func (s *Server) register() error {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"token": {Type: "http", Scheme: "bearer"}, "session": {Type: "apiKey", In: "cookie", Name: sessionCookie},
+					"token": {Type: "http", Scheme: "bearer"}, // a browser has a session, which needs its door
 				},
 			},
 		},
@@ -145,6 +145,7 @@ func (s *Server) register() error {
 	s.addCompare()
 	s.addFleet()
 	s.addCallers()
+	s.addSession()
 	s.addLogin()
 
 	document := s.api.OpenAPI()
@@ -176,7 +177,7 @@ func (s *Server) register() error {
 		})
 	}
 	front, err := page.Handler()
-	s.mux.Handle("/", s.admitting(front))
+	s.mux.Handle("/", front)
 	return err
 }
 

@@ -3,17 +3,29 @@ package serve
 import (
 	"context"
 	"crypto/subtle"
-	"net/http"
+	"maps"
+	"sync"
+	"time"
 
 	"ddiff/api"
 )
 
-// localSecret is the only token of a server for one user.
-type localSecret string
+// localTokens has the only token of a server for one user, and the sessions of its browsers.
+type localTokens struct {
+	secret string
+
+	mu       sync.Mutex
+	sessions map[string]localSession // by key
+}
+
+type localSession struct {
+	data []byte
+	ends time.Time
+}
 
 // Token implements [Tokens].
-func (l localSecret) Token(_ context.Context, secret string) (api.Token, error) {
-	if subtle.ConstantTimeCompare([]byte(l), []byte(secret)) != 1 {
+func (l *localTokens) Token(_ context.Context, secret string) (api.Token, error) {
+	if subtle.ConstantTimeCompare([]byte(l.secret), []byte(secret)) != 1 {
 		return api.Token{}, api.NewError(api.ErrNoToken, "the token is not that of this process; open the address that it printed")
 	}
 	return api.Token{Role: api.Admin}, nil
@@ -25,32 +37,43 @@ func errOneToken() error {
 }
 
 // Tokens implements [Tokens].
-func (localSecret) Tokens(context.Context) (api.Tokens, error) { return api.Tokens{}, errOneToken() }
+func (*localTokens) Tokens(context.Context) (api.Tokens, error) { return api.Tokens{}, errOneToken() }
 
 // CreateToken implements [Tokens].
-func (localSecret) CreateToken(context.Context, string, api.Role, int) (api.Token, error) {
+func (*localTokens) CreateToken(context.Context, string, api.Role, int) (api.Token, error) {
 	return api.Token{}, errOneToken()
 }
 
 // RevokeToken implements [Tokens].
-func (localSecret) RevokeToken(context.Context, string) error { return errOneToken() }
+func (*localTokens) RevokeToken(context.Context, string) error { return errOneToken() }
 
-// admitting gives a browser that comes with the secret in its address a session, and sends it on without the secret.
-func (s *Server) admitting(front http.Handler) http.Handler {
-	if s.cfg.Secret == "" {
-		return front
+// KeepSession implements [Tokens].
+func (l *localTokens) KeepSession(_ context.Context, key string, data []byte, age time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(l.sessions, func(_ string, s localSession) bool { return now.After(s.ends) })
+	if len(l.sessions) >= MaxSessions {
+		return ErrSessions()
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		secret := r.URL.Query().Get("token")
-		if r.Method != http.MethodGet || r.URL.Path != "/" || secret == "" {
-			front.ServeHTTP(w, r)
-			return
-		}
-		if _, err := s.cfg.Tokens.Token(r.Context(), secret); err == nil {
-			c := cookie(identityOf(r.Context()), prefix, secret, int(sessionAge.Seconds()))
-			http.SetCookie(w, &c)
-		}
-		w.Header().Set("Cache-Control", "no-store")
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-	})
+	l.sessions[key] = localSession{data, now.Add(age)}
+	return nil
+}
+
+// Session implements [Tokens].
+func (l *localTokens) Session(_ context.Context, key string) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s, found := l.sessions[key]; found {
+		return s.data, nil
+	}
+	return nil, ErrSession()
+}
+
+// EndSession implements [Tokens].
+func (l *localTokens) EndSession(_ context.Context, key string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sessions, key)
+	return nil
 }

@@ -33,8 +33,8 @@ type Config struct {
 	Kind string
 	// Controller changes campaigns. Nil: nothing can be changed.
 	Controller Controller
-	// Secret is the only access token of a server for one user of this machine: its holder has the role admin, and nobody else has any. It
-	// is also accepted as the parameter token of the page's address, which gives the browser its session. Empty: Tokens has the tokens.
+	// Secret is the only access token of a server for one user of this machine: its holder has the role admin, and nobody else has any. The
+	// page takes it from the fragment #token= of its address. Empty: Tokens has the tokens.
 	Secret string
 	// Tokens has the access tokens. Nil with a Secret.
 	Tokens Tokens
@@ -91,6 +91,7 @@ type Server struct {
 	memory   *semaphore.Weighted // in bytes
 	pixels   *semaphore.Weighted // of pictures that are scaled
 	archives *semaphore.Weighted // that are sent
+	origin   *http.CrossOriginProtection
 	handler  http.Handler
 }
 
@@ -101,20 +102,20 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.AnswerLimit, cfg.Heartbeat = cmp.Or(cfg.AnswerLimit, time.Minute), cmp.Or(cfg.Heartbeat, 15*time.Second)
 	if cfg.Secret != "" {
-		cfg.Tokens = localSecret(cfg.Secret)
+		cfg.Tokens = &localTokens{secret: cfg.Secret, sessions: map[string]localSession{}}
 	}
 	s := &Server{
 		cfg: cfg, mux: http.NewServeMux(), hub: newHub(),
 		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail), archives: semaphore.NewWeighted(maxArchives),
+		origin: http.NewCrossOriginProtection(),
 	}
 	if err := s.register(); err != nil {
 		return nil, err
 	}
-	origin := http.NewCrossOriginProtection()
-	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s.origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, api.NewError(api.ErrDenied, "the request comes from a page of another site"))
 	}))
-	s.handler = secured(s.limited(s.identified(s.audited(origin.Handler(s.reserving(s.mux))))))
+	s.handler = secured(s.limited(s.identified(s.audited(s.origin.Handler(s.reserving(s.mux))))))
 	return s, nil
 }
 

@@ -267,6 +267,9 @@ func TestFilesThatCannotBeFetched(t *testing.T) {
 
 // TestWorkerFetchesBundle: a worker gets a latent prior from the store as one archive and checks its parts.
 func TestWorkerFetchesBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds: make test-all")
+	}
 	t.Parallel()
 	pixels, err := prior.Read(prior.Bundled)
 	must(t, err)

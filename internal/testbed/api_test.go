@@ -21,6 +21,7 @@ import (
 // TestAPIOverS3 uses the HTTP API of a coordinator process over a real S3 server: a campaign of a submitter, its items, files and thumbnails, its
 // report, and the verbs with --server. At the end an open event stream does not delay the process.
 func TestAPIOverS3(t *testing.T) {
+	skipLong(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
@@ -117,6 +118,7 @@ func (c *Cluster) token(ctx context.Context, t *testing.T, role string) string {
 // TestListenFlags: what cannot be served ends the coordinator with one line and the exit code of a wrong flag; another address than that of this
 // machine requires tokens without being told.
 func TestListenFlags(t *testing.T) {
+	skipLong(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c, err := Start(ctx, Options{Dir: t.TempDir(), Program: program, Directory: true})

@@ -167,15 +167,13 @@ func poisonDead(ctx context.Context, c *Cluster, id string, p plan, say func(for
 
 // TestChaosPoison runs the cluster with poison.
 func TestChaosPoison(t *testing.T) {
-	if testing.Short() {
-		t.Skip("restarts processes for half a minute")
-	}
 	runBeside(t, runPoison)
 }
 
 // runBeside runs one of the clusters beside the main one.
 func runBeside(t *testing.T, run func(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (figures, error)) {
 	t.Helper()
+	skipLong(t)
 	o := short(chaosOptions{seed: fixedSeed, program: program, out: io.Discard})
 	f, err := run(t.Context(), o, filepath.Join(t.TempDir(), "c"), t.Logf)
 	must(t, err)

@@ -18,6 +18,7 @@ const (
 
 // TestChaos injects faults while a cluster restores forty items, and one while a campaign is divided into items.
 func TestChaos(t *testing.T) {
+	skipLong(t)
 	seed := uint64(fixedSeed)
 	if text := os.Getenv(seedVariable); text != "" {
 		var err error

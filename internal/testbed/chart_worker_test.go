@@ -60,6 +60,7 @@ func renderedPod(t *testing.T, rendering, container string) chartPod {
 // TestChartScaleDown stops workers under load as Kubernetes does, with the flags and the grace period of the chart: SIGTERM, and
 // SIGKILL at the end of the period. Nothing is lost, and the results are those of an undisturbed run.
 func TestChartScaleDown(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	pod := renderedPod(t, "gke-spot", "worker") // the shortest period of the examples
 	period := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second

@@ -12,7 +12,7 @@ import (
 // preflight, and after the campaign is rejected, status and logs name the worker and its memory.
 func TestClusterKilledPreflight(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, Options{})
+	c := startSmallCluster(t, Options{})
 	coordinator(t, c)
 	file := filepath.Join(t.TempDir(), "killed.yaml")
 	write(t, file, fmt.Appendf(nil, "name: killed\ndataset: {path: %q, size: 64}\ntasks: [super_resolution]\nattempts: 1\n", photographs(t, "chelsea")))

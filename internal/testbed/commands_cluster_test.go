@@ -16,8 +16,23 @@ import (
 	"ddiff/restore/item"
 )
 
-// startCluster starts the servers of a cluster until the end of the test.
+// startCluster starts the servers of a cluster until the end of the test, which is skipped in short mode.
 func startCluster(t *testing.T, o Options) *Cluster {
+	t.Helper()
+	skipLong(t)
+	return startSmallCluster(t, o)
+}
+
+// skipLong skips a test of a cluster in short mode: only TestClusterKilledPreflight runs.
+func skipLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a cluster of processes: make test-all")
+	}
+}
+
+// startSmallCluster starts the servers of a cluster until the end of a test of some seconds.
+func startSmallCluster(t *testing.T, o Options) *Cluster {
 	t.Helper()
 	o.Dir, o.Program = t.TempDir(), program
 	c, err := Start(t.Context(), o)

@@ -146,10 +146,7 @@ func followed(b *browser, c *Cluster, withTokens, id string) {
 	b.base = withTokens
 	signedIn(b, c, id)
 	b.base = base
-	b.expect("status of 401")
-	b.step("sign in again", b.open("#/campaigns/"+id), asAdmin(c, b))
-	b.expect("")
-	b.step("open it", b.open("#/campaigns/"+id), until(`document.querySelector(".head .phase").innerText === "running"`))
+	b.step("open it with the session of the first port", b.open("#/campaigns/"+id), until(`document.querySelector(".head .phase").innerText === "running"`))
 	b.step("watch it further", until(doneCount+` >= 5`))
 	b.shot("page-running")
 	b.step("wait for its end", has("2 items without a result"), until(`document.querySelector(".head .phase").innerText === "finished"`), has("Device time"))
@@ -180,8 +177,7 @@ func signedIn(b *browser, c *Cluster, id string) {
 			return chromedp.Do(ctx, chromedp.WaitVisible("[name=token]"), chromedp.SendKeys("[name=token]", secret+kb.Enter))
 		})
 	}
-	// Browsers share the cookie of a host between its ports.
-	b.step("open the page without a token", b.open("#/campaigns/"+id), press("Sign out"), has("Sign in"))
+	b.step("open the page without a token", b.open("#/campaigns/"+id), has("Sign in"))
 	b.audit("sign in")
 	b.step("sign in with a false token", signIn("ddiff_false"), has("This token is unknown or revoked"))
 	b.step("sign in as a viewer", script(`document.querySelector("[name=token]").value = ""`), signIn(c.token(b.ctx, b.t, "viewer")), has("vera (viewer)"),
@@ -244,7 +240,7 @@ func hostile(b *browser, c *Cluster) {
 	b.audit("states")
 	b.step("read its states", script(`fetch(document.querySelector(".states img").src.replace(".png", ".npy")).then((a) => a.text()).then((npy) => { document.body.dataset.npy = npy.slice(0, 128) })`),
 		until(`document.body.dataset.npy?.includes("(3, 3, 64, 64)")`))
-	b.step("open its report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(inReport(`document.documentElement.dataset.ready === "1" && document.body.innerText.includes(`+strconv.Quote(hostileName)+`)`)))
+	b.step("open its report", b.open("#/campaigns/"+id), press("Report"), until(inReport(`document.documentElement.dataset.ready === "1" && document.body.innerText.includes(`+strconv.Quote(hostileName)+`)`)))
 	clean("the report")
 	b.step("see its name in the list", b.open("#/campaigns"), has(hostileName), until(`document.querySelectorAll(".campaigns tbody tr").length === 3`))
 	clean("the list")
@@ -326,7 +322,7 @@ func viewed(b *browser, id string) {
 	b.step("open the next image", chromedp.KeyEvent("n"), until(fmt.Sprintf(`location.hash !== %q && document.querySelector("#viewer-title")`, first)))
 	b.step("read its attempts", chromedp.WaitVisible(".viewer .u-wrap canvas"), script(`document.querySelectorAll(".viewer summary").forEach((s) => s.click())`), has("Attempt 1"))
 	b.step("close it", chromedp.KeyEvent(kb.Escape), until(`!location.hash.includes("item=") && !document.querySelector("dialog.viewer")`))
-	b.step("open the report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(inReport(`document.documentElement.dataset.ready === "1"`)),
+	b.step("open the report", b.open("#/campaigns/"+id), press("Report"), until(inReport(`document.documentElement.dataset.ready === "1"`)),
 		until(inReport(`[...document.images].filter((i) => i.loading !== "lazy").every((i) => i.complete && i.naturalWidth > 0)`)))
 }
 
@@ -402,7 +398,7 @@ func forward(t *testing.T, to string) *forwarder {
 }
 
 // pageAddress is the line that ddiff view and ddiff run --open print.
-var pageAddress = regexp.MustCompile(`page: (http://localhost:\d+/)\?token=(\w+)`)
+var pageAddress = regexp.MustCompile(`page: (http://127\.0\.0\.1:\d+/)(#token=\w+)`)
 
 // local looks at a run in progress, and at its output with ddiff view.
 func local(b *browser, c *Cluster) {
@@ -438,7 +434,7 @@ func serve(b *browser, c *Cluster, args ...string) {
 			}
 			if found := pageAddress.FindSubmatch(text); found != nil {
 				b.base = string(found[1])
-				return chromedp.Do(ctx, chromedp.Navigate(b.base+"?token="+string(found[2])))
+				return chromedp.Do(ctx, chromedp.Navigate(b.base+string(found[2])))
 			}
 			select {
 			case <-ctx.Done():

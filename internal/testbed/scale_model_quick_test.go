@@ -7,6 +7,7 @@ import (
 
 // TestScaleModel runs twenty campaigns with a hundred simulated workers.
 func TestScaleModel(t *testing.T) {
+	skipLong(t)
 	var out bytes.Buffer
 	must(t, runModel(t.Context(), small(modelOptions{program: program, keep: t.TempDir(), out: &out})))
 	t.Logf("\n%s", out.String())

@@ -11,6 +11,7 @@ import (
 // TestScale publishes five thousand rows and runs fifty simulated workers. The bounds are far from
 // the measured figures: they detect defects, not slow machines.
 func TestScale(t *testing.T) {
+	skipLong(t)
 	var out bytes.Buffer
 	must(t, runScale(t.Context(), quick(scaleOptions{program: program, keep: t.TempDir(), out: &out})))
 	t.Logf("\n%s", out.String())

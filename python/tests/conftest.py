@@ -1,9 +1,12 @@
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ddiff
+
+long = pytest.mark.skipif("DDIFF_SHORT" in os.environ, reason="takes some seconds: make test-all")
 
 
 def scene(seed: int = 0) -> np.ndarray:

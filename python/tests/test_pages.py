@@ -8,7 +8,7 @@ from PIL import Image
 
 import ddiff
 
-from conftest import execute, scene
+from conftest import execute, long, scene
 
 WORK = Path(__file__).parent.parent
 
@@ -17,6 +17,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (WORK / page).read_text(), re.S)
 
 
+@long
 def test_page(tmp_path, monkeypatch):
     """Runs the code of docs/python.md, but for a GPU, a cluster and PyTorch, which tests/pytorch has."""
     monkeypatch.chdir(tmp_path)
@@ -35,6 +36,7 @@ def test_page(tmp_path, monkeypatch):
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
 
 
+@long
 def test_figure(tmp_path):
     (tmp_path / "photos").mkdir()
     for i, name in enumerate(["01", "02"]):

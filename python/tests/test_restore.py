@@ -7,6 +7,8 @@ from PIL import Image
 
 import ddiff
 
+from conftest import long
+
 
 def error(x, y):
     return float(np.sqrt(np.mean((np.asarray(x) - y) ** 2)))
@@ -148,7 +150,8 @@ def test_signal(tmp_path):
     import sys
 
     code = """
-import ddiff, numpy as np, time
+import ddiff, numpy as np, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background processes with the signal ignored
 y = np.full((64, 64, 3), 0.5); y[20:40] = 0.1
 with ddiff.Session(device="cpu", check=False) as s:
     try:
@@ -197,6 +200,7 @@ def test_threads(session, noisy):
         np.testing.assert_array_equal(found[i], session.restore(noisy + i / 100, "denoise", sigma=0.1).image)
 
 
+@long
 def test_large(session):
     """Arrays far above the capacity of a pipe pass both ways."""
     y = np.tile(np.linspace(0.2, 0.8, 512, dtype="f4")[:, None, None], (1, 256, 3))

@@ -33,6 +33,9 @@ func TestPriorStatistics(t *testing.T) {
 
 // TestBundledPrior: the bundled prior denoises a photograph and predicts the noise in pure noise.
 func TestBundledPrior(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes with the bundled prior: make test-all")
+	}
 	t.Parallel()
 	data, err := os.ReadFile("../../examples/images/coffee.png")
 	must(t, err)

@@ -10,6 +10,9 @@ import (
 
 // TestVectorsLimit: arrays are refused by their size together.
 func TestVectorsLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes many vectors: make test-all")
+	}
 	t.Parallel()
 	zeros := &raster.Array{Shape: []int{int(check.MaxVectorBytes/8) + 1}}
 	zeros.Data = make([]float32, zeros.Shape[0])

@@ -14,6 +14,9 @@ import (
 
 // TestSharp: in sharp photographs no pixel is taken for a dead one, also not with noise that reaches black and white, nor where much of a scene by day is beyond white.
 func TestSharp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes large images: make test-all")
+	}
 	t.Parallel()
 	for _, folder := range []string{"images", "unseen"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", "examples", folder, "*.png"))

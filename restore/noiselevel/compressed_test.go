@@ -40,6 +40,9 @@ func compressed(t *testing.T, p noiselevel.Picture, quality int) noiselevel.Pict
 
 // TestCompressed: in JPEG files the estimate is near the noise, or above where all of a picture has texture, as of the cat; the estimate of white noise is far below.
 func TestCompressed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("estimates many levels: make test-all")
+	}
 	t.Parallel()
 	for i, path := range photographs(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".png")

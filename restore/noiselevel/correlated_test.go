@@ -48,6 +48,9 @@ func abs(i int) int { return max(i, -i) }
 // TestCorrelated: noise that neighbours share is found in most photographs, with a level of 1 to 2 times that of all frequencies, where the artefacts of small demosaiced
 // pictures do not count too; neither white noise nor content is taken for it.
 func TestCorrelated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("estimates many levels: make test-all")
+	}
 	t.Parallel()
 	same := func(p noiselevel.Picture, _ float64, _ byte) noiselevel.Picture { return p }
 	soft := func(p noiselevel.Picture, sigma float64, seed byte) noiselevel.Picture {

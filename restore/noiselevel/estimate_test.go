@@ -191,6 +191,9 @@ func TestPureNoise(t *testing.T) {
 
 // TestMonotone: more noise has a higher estimate.
 func TestMonotone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("estimates many levels: make test-all")
+	}
 	t.Parallel()
 	p := photograph(t, photographs(t)[2], 96)
 	last := -1.0

@@ -11,6 +11,9 @@ import (
 
 // TestShot: the level of the noise of photons is that of its mean variance, and white noise stays white.
 func TestShot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("estimates many levels: make test-all")
+	}
 	t.Parallel()
 	for _, path := range photographs(t) {
 		for _, photons := range []float64{0, 40, 200} {

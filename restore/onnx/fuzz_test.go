@@ -22,6 +22,9 @@ const (
 // TestGradientFuzz differentiates generated models until 500 have a derivative that finite differences in float32 resolve,
 // and compares both in a random direction. It compares each inferred shape with the one that ONNX Runtime computes.
 func TestGradientFuzz(t *testing.T) {
+	if testing.Short() {
+		t.Skip("differentiates many graphs: make test-all")
+	}
 	t.Parallel()
 	graphs, drawn, worst := 0, 0, 0.0
 	seen := map[string]int{}

@@ -5,23 +5,13 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 
-// webGPU returns a runtime on WebGPU. A software adapter takes minutes for the tests of this file.
-func webGPU(t *testing.T) *onnxruntime.Runtime {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("takes minutes on a software adapter")
-	}
-	return onnxtest.WebGPU(t)
-}
-
 // Whole runs of each task.
 func TestWebGPURuns(t *testing.T) {
-	gpu := webGPU(t)
+	gpu := onnxtest.WebGPU(t)
 	const n, size = 2, 32
 	shape := operator.Shape{Channels: 3, Height: size, Width: size}
 	p := gaussianPrior(t, n, shape, slices.Repeat([]float32{0.1}, shape.Size()))
@@ -39,7 +29,7 @@ func TestWebGPURuns(t *testing.T) {
 
 // The bundled prior.
 func TestWebGPUBundled(t *testing.T) {
-	gpu := webGPU(t)
+	gpu := onnxtest.WebGPU(t)
 	op := newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 32, Width: 32})
 	cfg := config(t, op.Task, 2)
 	p := bundled(t)
@@ -55,7 +45,7 @@ func TestWebGPUBundled(t *testing.T) {
 
 // A network of the published architecture, with attention, runs on the device as a whole.
 func TestWebGPUAttention(t *testing.T) {
-	gpu := webGPU(t)
+	gpu := onnxtest.WebGPU(t)
 	p := randomPrior(t, 32)
 	shape := operator.Shape{Channels: 3, Height: 32, Width: 32}
 	op := newOperator(t, operator.HDR, shape)

@@ -68,7 +68,7 @@ func newCoordinatorCommand(c manifest.Catalogue) *cobra.Command {
 		Long: "Divide submitted campaigns into work items, publish them, record their outcomes and write the\n" +
 			"reports, until a signal stops the process. Several coordinators may run at the same time: one leads, and another\n" +
 			"takes over when the leader dies. Each serves the page and the HTTP API at --listen, by which people command it.",
-		Example: "  ddiff coordinator --nats nats://localhost:4222 --store s3://results",
+		Example: "  ddiff coordinator --nats nats://127.0.0.1:4222 --store s3://results",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.api.byDefault = !cmd.Flags().Changed("listen")

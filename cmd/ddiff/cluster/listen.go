@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ddiff/api"
 	"ddiff/coordinator/serve"
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/internal/cli"
@@ -102,10 +103,10 @@ const (
 )
 
 func (a *apiFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&a.address, "listen", server.DefaultListen, "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of localhost; "+listenOff+": nowhere")
+	f.StringVar(&a.address, "listen", server.DefaultListen, "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of 127.0.0.1; "+listenOff+": nowhere")
 	f.StringVar(&a.tls.Cert, "tls-cert", "", "PEM `file` with the certificate of --listen")
 	f.StringVar(&a.tls.Key, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens of ddiff token on localhost too, where otherwise only this user has access; other addresses always require them")
+	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens of ddiff token on 127.0.0.1 too, where otherwise only this user has access; other addresses always require them")
 	f.StringVar(&a.adminToken, "admin-token", "", "`file` with an access token of an administrator, to create others; replace the file to replace it ($"+envAdminToken+")")
 	f.StringVar(&a.publicURL, "public-url", "", "`address` of the server for browsers, as in https://host, to which --oidc-issuer sends them back (default: localhost only)")
 	a.oidc.add(f)
@@ -130,12 +131,13 @@ func (a *apiFlags) check() error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(a.address, ":") {
-		a.address = "localhost" + a.address
-	}
-	host, _, err := net.SplitHostPort(a.address)
+	host, port, err := net.SplitHostPort(a.address)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--listen: %w; give HOST:PORT", err))
+	}
+	if host == "" || host == "localhost" {
+		host = api.Loopback
+		a.address = net.JoinHostPort(host, port)
 	}
 	if (a.tls.Cert == "") != (a.tls.Key == "") {
 		return cli.Usage(errors.New("--tls-cert and --tls-key belong together; give both or none"))
@@ -145,7 +147,7 @@ func (a *apiFlags) check() error {
 			return cli.Usage(fmt.Errorf("--tls-cert and --tls-key: %w", err))
 		}
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
 		a.requireTokens = true
 	}
 	return nil

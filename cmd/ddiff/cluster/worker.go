@@ -52,8 +52,8 @@ func newWorkerCommand(c manifest.Catalogue) *cobra.Command {
 			"same time, one per GPU. On SIGTERM a worker stops after the current step,\n" +
 			"stores checkpoints of unfinished items for other workers, and exits. A worker with a stage that exceeds\n" +
 			"--stage-timeout exits with code 10: a supervisor should start it again.",
-		Example: "  ddiff worker --nats nats://localhost:4222 --device cuda:0\n" +
-			"  ddiff worker --nats nats://localhost:4222 --once 1m",
+		Example: "  ddiff worker --nats nats://127.0.0.1:4222 --device cuda:0\n" +
+			"  ddiff worker --nats nats://127.0.0.1:4222 --once 1m",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runWorker(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -42,6 +42,6 @@ func newViewCommand() *cobra.Command {
 			return page.Wait(ctx)
 		},
 	}
-	cmd.Flags().IntVar(&port, "port", 0, "`port` of localhost; 0 takes a free one")
+	cmd.Flags().IntVar(&port, "port", 0, "`port` of 127.0.0.1; 0 takes a free one")
 	return cmd
 }

@@ -118,6 +118,9 @@ func (c *client) last(id int) (results []answer, end answer) {
 
 // TestSession: each bad frame has one clear error, after which the session restores as before.
 func TestSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds: make test-all")
+	}
 	c := open(t)
 	y := values(3 * side * side)
 	nan := slices.Clone(y)

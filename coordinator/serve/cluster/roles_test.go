@@ -118,25 +118,20 @@ func TestTokens(t *testing.T) {
 			break
 		}
 	}
-	login := send(t, http.MethodPost, url+"/api/v1/session", `{"token":"`+made.Secret+`"}`, "Content-Type: application/json")
+	login := signIn(t, url, door, made.Secret)
 	cookie := login.header.Get("Set-Cookie")
-	for _, part := range []string{"HttpOnly", "SameSite=Strict"} {
-		if !strings.Contains(cookie, part) {
-			t.Errorf("the cookie %q lacks %s", cookie, part)
-		}
-	}
-	session := "Cookie: " + strings.Split(cookie, ";")[0]
-	if a := send(t, http.MethodGet, url+"/api/v1/me", "", session); a.status != 200 || !strings.Contains(a.body, `"owner":"ann"`) {
+	session := sessionOf(t, login)
+	if a := send(t, http.MethodGet, url+door+"/me", "", session); a.status != 200 || !strings.Contains(a.body, `"owner":"ann"`) {
 		t.Errorf("a session: %d %s", a.status, a.body)
 	}
 	if strings.Contains(cookie, "Secure") {
 		t.Errorf("the cookie %q works without TLS only", cookie)
 	}
-	proxied := send(t, http.MethodPost, url+"/api/v1/session", `{"token":"`+made.Secret+`"}`, "Content-Type: application/json", "X-Forwarded-Proto: https")
+	proxied := signIn(t, url, door, made.Secret, "X-Forwarded-Proto: https")
 	if cookie := proxied.header.Get("Set-Cookie"); !strings.Contains(cookie, "Secure") {
 		t.Errorf("the cookie %q behind a proxy with TLS", cookie)
 	}
-	events := openStream(t, url+"/api/v1/events", "", session)
+	events := openStream(t, url+door+"/events", "", session)
 	events.next(t, "ready", "")
 	all, err := admin.Tokens(t.Context())
 	if err != nil || len(all.Tokens) != 2 || all.Tokens[1].Secret != "" || all.Tokens[1].ID != made.ID {
@@ -149,7 +144,7 @@ func TestTokens(t *testing.T) {
 	if err := admin.RevokeToken(t.Context(), made.ID); !errors.Is(wantCondition(err), api.ErrNotFound) {
 		t.Errorf("a second revocation: %v", err)
 	}
-	if a := send(t, http.MethodGet, url+"/api/v1/me", "", session); a.status != http.StatusUnauthorized {
+	if a := send(t, http.MethodGet, url+door+"/me", "", session); a.status != http.StatusUnauthorized {
 		t.Errorf("a revoked session: %d %s", a.status, a.body)
 	}
 	stop := time.AfterFunc(time.Minute, events.cancel)
@@ -161,8 +156,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestSessionBehindPrefix: a browser signs in and out, also through a proxy that serves the page below a path, and sends its cookie to the API
-// only.
+// TestSessionBehindPrefix: a browser signs in and out, also through a proxy that serves the page below a path, and sends its cookie to its
+// door only.
 func TestSessionBehindPrefix(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -180,7 +175,7 @@ func TestSessionBehindPrefix(t *testing.T) {
 		browser.Jar = jar
 		call := func(method, path, body string, want int) {
 			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), method, proxy.URL+prefix+"/api/v1/"+path, strings.NewReader(body))
+			r, err := http.NewRequestWithContext(t.Context(), method, proxy.URL+prefix+door+"/"+path, strings.NewReader(body))
 			must(t, err)
 			r.Header.Set("Content-Type", "application/json")
 			a, err := browser.Do(r)
@@ -192,7 +187,7 @@ func TestSessionBehindPrefix(t *testing.T) {
 		}
 		call(http.MethodPost, "session", `{"token":"`+token+`"}`, http.StatusOK)
 		call(http.MethodGet, "me", "", http.StatusOK)
-		for _, other := range []string{"/", prefix + "/app.js", "/another/"} {
+		for _, other := range []string{"/", prefix + "/app.js", "/another/", prefix + "/api/v1/me"} {
 			at, err := url.Parse(proxy.URL + other)
 			must(t, err)
 			if sent := jar.Cookies(at); len(sent) > 0 {

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/serve"
+	"ddiff/internal/outbound"
 	"ddiff/manifest"
 )
 
@@ -65,6 +65,8 @@ const (
 	// timeout is the limit of a request to the issuer, pause the time between two attempts to read its configuration.
 	timeout = 10 * time.Second
 	pause   = time.Second
+	// maxAnswer is the largest answer of the issuer in bytes.
+	maxAnswer = 1 << 20
 )
 
 type tokens interface{ serve.Tokens }
@@ -92,7 +94,9 @@ func New(cfg Config, others serve.Tokens) (*Issuer, error) {
 	if cfg.GroupsClaim == "" {
 		cfg.GroupsClaim = "groups"
 	}
-	return &Issuer{tokens: others, cfg: cfg, ctx: oidc.ClientContext(context.Background(), &http.Client{Timeout: timeout})}, nil
+	client := outbound.Client(nil, maxAnswer) // it sends the secret of the client, and codes
+	client.Timeout = timeout
+	return &Issuer{tokens: others, cfg: cfg, ctx: oidc.ClientContext(context.Background(), client)}, nil
 }
 
 // open returns the issuer's configuration.
@@ -207,15 +211,15 @@ func (i *Issuer) Begin(callback string) (address, memo string, err error) {
 	return address, strings.Join([]string{state, nonce, verifier}, "."), nil
 }
 
-// Finish exchanges the code that the issuer gave to a browser for an ID token, and returns it with the time of its end.
-func (i *Issuer) Finish(ctx context.Context, callback, memo, state, code string) (secret string, ends time.Time, err error) {
+// Finish exchanges the code that the issuer gave to a browser for an ID token.
+func (i *Issuer) Finish(ctx context.Context, callback, memo, state, code string) (secret string, err error) {
 	parts := strings.Split(memo, ".")
 	if len(parts) != 3 || state != parts[0] {
-		return "", ends, api.NewError(api.ErrDenied, "this sign-in was not begun by this browser, or too long ago; begin again")
+		return "", api.NewError(api.ErrDenied, "this sign-in was not begun by this browser, or too long ago; begin again")
 	}
 	p, err := i.open()
 	if err != nil {
-		return "", ends, err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, i.ctx.Value(oauth2.HTTPClient)), timeout)
 	defer cancel()
@@ -223,17 +227,17 @@ func (i *Issuer) Finish(ctx context.Context, callback, memo, state, code string)
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused):
-		return "", ends, api.NewError(api.ErrNoToken, "the issuer refuses the code of the sign-in: "+refused.ErrorCode)
+		return "", api.NewError(api.ErrNoToken, "the issuer refuses the code of the sign-in: "+refused.ErrorCode)
 	case err != nil:
-		return "", ends, api.NewError(api.ErrUnavailable, "exchange the code of the sign-in: "+oneLine(err))
+		return "", api.NewError(api.ErrUnavailable, "exchange the code of the sign-in: "+oneLine(err))
 	}
 	secret, _ = answer.Extra("id_token").(string)
 	id, _, err := i.verify(ctx, secret)
 	switch {
 	case err != nil:
-		return "", ends, err
+		return "", err
 	case id.Nonce != parts[1]:
-		return "", ends, api.NewError(api.ErrNoToken, "the ID token belongs to another sign-in")
+		return "", api.NewError(api.ErrNoToken, "the ID token belongs to another sign-in")
 	}
-	return secret, id.Expiry, nil
+	return secret, nil
 }

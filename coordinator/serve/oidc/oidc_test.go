@@ -208,23 +208,96 @@ func TestSignIn(t *testing.T) {
 	if status, body := f.send(b, http.MethodGet, "session", ""); status != 200 || !strings.Contains(body, `"login":true`) {
 		t.Errorf("before: %d %s", status, body)
 	}
-	f.issuer.QueueUser(&mockoidc.MockUser{Subject: "17", Email: "ann@example.org", EmailVerified: true, Groups: []string{"research"}})
-	if status, body := f.send(b, http.MethodGet, "session/login", ""); status != http.StatusFound {
-		t.Fatalf("sign in: %d %s", status, body)
+	given := f.signIn(b, "ann@example.org")
+	if status, body := f.send(b, http.MethodGet, door+"me", ""); status != 401 {
+		t.Errorf("before the page has exchanged its text: %d %s", status, body)
 	}
-	root, err := url.Parse(f.url + "/api/v1/session")
+	if status, body := f.exchange(b, given); status != 200 || !strings.Contains(body, `"owner":"ann@example.org","role":"submitter"`) {
+		t.Errorf("the exchange: %d %s", status, body)
+	}
+	root, err := url.Parse(f.url + "/api/v1/" + door)
 	must(t, err)
-	if all := b.Jar.Cookies(root); len(all) != 1 || all[0].Name != "ddiff_session" {
+	if all := b.Jar.Cookies(root); len(all) != 1 || all[0].Name != "ddiff_session" || strings.Count(all[0].Value, ".") != 1 {
 		t.Errorf("the browser has the cookies %v", all)
 	}
-	if status, body := f.send(b, http.MethodGet, "me", ""); status != 200 || !strings.Contains(body, `"owner":"ann@example.org","role":"submitter"`) {
+	if status, body := f.send(b, http.MethodGet, door+"me", ""); status != 200 || !strings.Contains(body, `"owner":"ann@example.org","role":"submitter"`) {
 		t.Errorf("signed in: %d %s", status, body)
 	}
-	if status, _ := f.send(b, http.MethodDelete, "session", ""); status != 200 {
+	if status, body := f.exchange(browser(t), given); status != 401 {
+		t.Errorf("a second exchange: %d %s", status, body)
+	}
+	if status, _ := f.send(b, http.MethodDelete, door+"session", ""); status != 200 {
 		t.Errorf("sign out: %d", status)
 	}
-	if status, _ := f.send(b, http.MethodGet, "me", ""); status != 401 {
+	if status, _ := f.send(b, http.MethodGet, door+"me", ""); status != 401 {
 		t.Errorf("signed out: %d", status)
+	}
+}
+
+// door is the path of a browser's session.
+const door = "~0123456789abcdef0123456789abcdef/"
+
+// signIn signs a user in at the issuer, and returns the text that the page of the browser gets.
+func (f *fixture) signIn(b *http.Client, email string) (given string) {
+	f.t.Helper()
+	f.issuer.QueueUser(&mockoidc.MockUser{Subject: "17", Email: email, EmailVerified: true, Groups: []string{"research"}})
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.url+"/api/v1/session/login", nil)
+	must(f.t, err)
+	answer, err := b.Do(r)
+	must(f.t, err)
+	must(f.t, answer.Body.Close())
+	given, found := strings.CutPrefix(answer.Header.Get("Location"), "/#token=")
+	if answer.StatusCode != http.StatusFound || !found {
+		f.t.Fatalf("sign in: %s %v", answer.Status, answer.Header)
+	}
+	return given
+}
+
+// exchange exchanges the text for a session, as the page does.
+func (f *fixture) exchange(b *http.Client, given string) (int, string) {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, f.url+"/api/v1/"+door+"session", strings.NewReader(`{"token":"`+given+`"}`))
+	must(f.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := b.Do(r)
+	must(f.t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	must(f.t, err)
+	return answer.StatusCode, string(body)
+}
+
+// TestAttackIssuerRedirect: an issuer that redirects gets no request of another server with the secret of the client, and one that answers without
+// end is refused.
+func TestAttackIssuerRedirect(t *testing.T) {
+	t.Parallel()
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("another server gets %s %s", r.Method, r.URL) }))
+	t.Cleanup(thief.Close)
+	issuer := httptest.NewServer(nil)
+	t.Cleanup(issuer.Close)
+	long := strings.Repeat(" ", 2<<20)
+	issuer.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = io.WriteString(w, `{"issuer": "`+issuer.URL+`", "authorization_endpoint": "`+issuer.URL+`/auth", "token_endpoint": "`+issuer.URL+`/token"}`+long)
+	})
+	open := func() *oidc.Issuer {
+		users, err := oidc.New(oidc.Config{Issuer: issuer.URL, ClientID: "ddiff", ClientSecret: "secret", Roles: roles}, nil)
+		must(t, err)
+		return users
+	}
+	if _, _, err := open().Begin("http://127.0.0.1/callback"); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("a long answer: %v", err)
+	}
+	long = ""
+	users := open()
+	_, memo, err := users.Begin("http://127.0.0.1/callback")
+	must(t, err)
+	state, _, _ := strings.Cut(memo, ".")
+	if _, err := users.Finish(t.Context(), "http://127.0.0.1/callback", memo, state, "code"); err == nil {
+		t.Error("a redirected exchange gives a token")
 	}
 }
 

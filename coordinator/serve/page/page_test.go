@@ -88,6 +88,9 @@ func TestAttackOneClock(t *testing.T) {
 
 // TestPageIsBuilt builds the page again from the locked packages.
 func TestPageIsBuilt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the page with npm: make test-all")
+	}
 	t.Parallel()
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("npm is not on PATH: dist is not compared with its sources; install npm")

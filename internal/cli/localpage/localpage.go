@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ddiff/api"
 	"ddiff/coordinator/serve"
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
@@ -31,16 +32,12 @@ type Page struct {
 	ended   chan error
 }
 
-// Address returns the address of the page of a listener of this machine, with the secret of its user.
+// Address returns the address of the page of a listener of this machine, with the secret of its user in the fragment, which browsers do not send.
 func Address(scheme string, l net.Listener, secret string) string {
-	return scheme + "://localhost:" + port(l) + "/?token=" + secret
+	return scheme + "://" + l.Addr().String() + "/#token=" + secret
 }
 
-func port(l net.Listener) string {
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // of a TCP listener
-}
-
-// Start serves the page over a backend on a port of localhost, or on a free one if port is 0. Nobody can change anything through it.
+// Start serves the page over a backend on a port of this machine, or on a free one if port is 0. Nobody can change anything through it.
 func Start(ctx context.Context, backend serve.Backend, port int) (*Page, error) {
 	secret := rand.Text()
 	server, err := serve.New(serve.Config{
@@ -49,7 +46,7 @@ func Start(ctx context.Context, backend serve.Backend, port int) (*Page, error) 
 	if err != nil {
 		return nil, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("localhost", strconv.Itoa(port)))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(api.Loopback, strconv.Itoa(port)))
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("open the page: %w; choose another --port", err))
 	}
@@ -128,24 +125,33 @@ func Store(l net.Listener, secret string) (path string, remove func(), err error
 	if err != nil {
 		return "", nil, err
 	}
-	path = filepath.Join(dir, port(l))
+	path = filepath.Join(dir, fileOf(l.Addr().String()))
 	if err := regular.Replace(path, []byte(secret+"\n"), 0o600); err != nil {
 		return "", nil, err
 	}
 	return path, func() { _ = os.Remove(path) }, nil
 }
 
-// Secret returns the stored secret of a server of this machine and user, and "" for others.
+// fileOf is the name of the file with the secret of the server at an address.
+func fileOf(hostPort string) string {
+	return strings.NewReplacer(":", "_", "[", "", "]", "").Replace(hostPort)
+}
+
+// Secret returns the stored secret of the server of this user at an address such as http://127.0.0.1:8620, and "" of another server.
 func Secret(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Port() == "" || !serve.Local(u.Host) {
 		return ""
 	}
+	at := u.Host
+	if u.Hostname() == "localhost" { // as the client connects
+		at = net.JoinHostPort(api.Loopback, u.Port())
+	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	secret, err := regular.Read(filepath.Join(dir, "ddiff", "pages", u.Port()), regular.MaxConfigBytes)
+	secret, err := regular.Read(filepath.Join(dir, "ddiff", "pages", fileOf(at)), regular.MaxConfigBytes)
 	if err != nil {
 		return ""
 	}

@@ -7,6 +7,7 @@ import json
 import os
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,14 @@ from pathlib import Path
 from typing import Any
 
 _ENDED = ("finished", "rejected", "cancelled")
+_MAX_ANSWER = 256 << 20  # in bytes
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Makes a redirect an error: a token belongs to one server."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def _stored(url: str) -> str:
@@ -32,7 +41,15 @@ class Cluster:
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60) -> None:
-        self.url, self._timeout = url.rstrip("/") + "/api/v1", timeout
+        at = urllib.parse.urlsplit(url)
+        if at.scheme not in ("http", "https") or not at.hostname or at.username is not None or at.query or at.fragment:
+            raise ValueError("the address of the server is not of the form https://host:8620, without user, password, query and fragment")
+        named = at.hostname.rstrip(".") == "localhost"
+        if named and at.scheme == "http":  # the name also means ::1, where another user may listen
+            at = at._replace(netloc="127.0.0.1" + (f":{at.port}" if at.port else ""))
+        local = named or at.hostname == "::1" or at.hostname.startswith("127.")  # a proxy would get the token
+        self.url, self._timeout = at.geturl().rstrip("/") + "/api/v1", timeout
+        self._opener = urllib.request.build_opener(_NoRedirect, *([urllib.request.ProxyHandler({})] if local else []))
         self._token = (os.environ.get("DDIFF_TOKEN") or _stored(url)) if token is None else token
 
     def submit(self, campaign: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
@@ -50,10 +67,13 @@ class Cluster:
     def _request(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> bytes:
         headers = {"Content-Type": kind} | ({"Authorization": f"Bearer {self._token}"} if self._token else {})
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, body, headers, method=method), timeout=self._timeout) as answer:
-                return answer.read()
+            with self._opener.open(urllib.request.Request(self.url + path, body, headers, method=method), timeout=self._timeout) as answer:
+                data = answer.read(_MAX_ANSWER + 1)
+                if len(data) > _MAX_ANSWER:
+                    raise ConnectionError(f"{method} {path}: the answer has more than {_MAX_ANSWER >> 20} MiB")
+                return data
         except urllib.error.HTTPError as err:
-            text = err.read().decode(errors="replace")
+            text = err.read(1 << 20).decode(errors="replace")
             try:
                 problem = json.loads(text)
                 text = problem.get("detail") or problem.get("title") or text

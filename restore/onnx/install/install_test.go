@@ -384,6 +384,9 @@ func TestReleasesArePinned(t *testing.T) {
 }
 
 func TestInstallThroughNPM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs through npm: make test-all")
+	}
 	t.Parallel()
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("npm is not installed")

@@ -10,6 +10,9 @@ import (
 // Networks with channels last predict the same, in float32 and float16: the bundled prior's convolutions are NhwcConv but for those of its linear estimate,
 // and its 35 normalisations one node each, which the CPU computes in float32.
 func TestChannelsLast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes with networks of many kinds: make test-all")
+	}
 	t.Parallel()
 	for file, c := range map[string]struct{ convs, norms, sums int }{
 		"bundled/prior.onnx": {51, 35, 17}, "testdata/attention_17_free.onnx": {18, 17, 7}, "testdata/attention_22_free.onnx": {18, 17, 7},

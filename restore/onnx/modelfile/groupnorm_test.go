@@ -11,6 +11,9 @@ import (
 // The bundled prior has 35 group normalisations, each before a SiLU, and networks of diffusers with attention 21; rewriting them leaves
 // predictions equal.
 func TestFuseGroupNorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes with networks of many kinds: make test-all")
+	}
 	t.Parallel()
 	for file, groups := range map[string]int{
 		"bundled/prior.onnx": 35, "testdata/attention_17_free.onnx": 21, "testdata/attention_20_free.onnx": 21,

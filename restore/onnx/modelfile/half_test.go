@@ -36,6 +36,9 @@ func networks(t *testing.T) map[string]*modelfile.Model {
 // Predictions in float16 are close to those in float32, both as this machine computes them and with rounding after each
 // operation.
 func TestHalfPredictions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes with networks of many kinds: make test-all")
+	}
 	t.Parallel()
 	const n, size = 2, 64
 	for network, m := range networks(t) {

@@ -13,6 +13,9 @@ import (
 
 // The first sessions of a process can be made beside each other. Two of five processes failed when ONNX Runtime made them at once.
 func TestFirstSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes: make test-all")
+	}
 	const name = "DDIFF_TEST_FIRST"
 	if os.Getenv(name) == "" {
 		t.Parallel()

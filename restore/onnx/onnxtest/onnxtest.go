@@ -24,7 +24,7 @@ var open = sync.OnceValues(func() (*onnxruntime.Runtime, error) {
 })
 
 // Runtime returns the process's runtime on the CPU, which stays open until the test binary ends. The test fails if the
-// library is not installed; make test installs it.
+// library is not installed; make runtime installs it.
 func Runtime(tb testing.TB) *onnxruntime.Runtime {
 	tb.Helper()
 	rt, err := open()

@@ -31,9 +31,12 @@ func OpenVINO(tb testing.TB) *onnxruntime.Runtime {
 	return rt
 }
 
-// OpenVINOLibrary returns the path of OpenVINO's library. The test is skipped if it is not installed.
+// OpenVINOLibrary returns the path of OpenVINO's library. The test is skipped if it is not installed, and in short mode.
 func OpenVINOLibrary(tb testing.TB) string {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("compiles with OpenVINO: make test-all")
+	}
 	lib, err := install.LocateOpenVINO("")
 	if err != nil {
 		tb.Skipf("no OpenVINO: %v", err)

@@ -29,9 +29,12 @@ func SoftwareVulkan() error {
 	return nil // another Vulkan may exist; otherwise the provider reports an error
 }
 
-// WebGPU returns the process's runtime on WebGPU. The test is skipped without WebGPU; scripts/packages.sh installs it.
+// WebGPU returns the process's runtime on WebGPU. The test is skipped without WebGPU, which scripts/packages.sh installs, and in short mode.
 func WebGPU(tb testing.TB) *onnxruntime.Runtime {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("computes on a software adapter: make test-all")
+	}
 	if err := SoftwareVulkan(); err != nil {
 		tb.Fatal(err)
 	}

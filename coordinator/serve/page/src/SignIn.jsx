@@ -1,8 +1,23 @@
 // SignIn.jsx: a token becomes a session. The page never stores the token.
 
 import { useState } from "preact/hooks";
-import { address, call, post } from "./api.js";
+import { address, call, get, post } from "./api.js";
 import { useResource } from "./resource.js";
+
+// A token in the address, of ddiff or of the identity provider that this tab has asked, becomes a session. Of others it could be that of a stranger.
+const asked = "signing in";
+
+export async function admit() {
+  const given = location.hash.match(/^#token=(.+)$/);
+  if (!given) return;
+  history.replaceState(null, "", location.pathname);
+  const expected = sessionStorage.getItem(asked);
+  sessionStorage.removeItem(asked);
+  try {
+    if (expected || (await get("session")).open) await post("session", { body: { token: given[1] } });
+  } catch {} // the page asks for a token
+}
+addEventListener("hashchange", () => { if (location.hash.startsWith("#token=")) location.reload(); });
 
 export function SignIn({ refused, done }) {
   const how = useResource("session");
@@ -20,7 +35,7 @@ export function SignIn({ refused, done }) {
     <form class="message signin" onSubmit={send}>
       <h1>Sign in</h1>
       {refused && <p role="alert" class="bad">{refused}</p>}
-      {how.value?.login && <p><a class="button primary" href={address("session/login")}>Sign in with your identity provider</a></p>}
+      {how.value?.login && <p><a class="button primary" href={address("session/login")} onClick={() => sessionStorage.setItem(asked, "1")}>Sign in with your identity provider</a></p>}
       <p class="muted">An administrator makes a token with <code>ddiff token create</code>.</p>
       <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus /></label>
       <button class="primary">Sign in</button>

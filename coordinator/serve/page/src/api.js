@@ -1,6 +1,14 @@
 // api.js: calls of the HTTP API. Every answer is JSON; an error has the text of the server's problem document.
 
-const base = "api/v1/";
+// door is a path that only this origin knows. The session belongs to it: browsers send cookies to all ports of a host.
+let own = null;
+function door() {
+  own ??= [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+  try {
+    own = localStorage.ddiffDoor ??= own;
+  } catch {} // it lasts as long as the page is open
+  return own;
+}
 
 // ApiError is an answer with an error status, or no answer (status 0).
 export class ApiError extends Error {
@@ -14,7 +22,7 @@ export class ApiError extends Error {
 export const address = (path, query = {}) => {
   const each = Object.entries(query).flatMap(([field, v]) => (Array.isArray(v) ? v.map((one) => [field, one]) : [[field, v]]));
   const set = each.filter(([, v]) => v !== undefined && v !== null && v !== "" && v !== false);
-  return base + path + (set.length > 0 ? `?${new URLSearchParams(set)}` : "");
+  return `api/v1/~${door()}/${path}` + (set.length > 0 ? `?${new URLSearchParams(set)}` : "");
 };
 
 // name makes one segment of a path.

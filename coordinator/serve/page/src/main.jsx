@@ -11,7 +11,7 @@ import { Fleet } from "./Fleet.jsx";
 import { Failure, Loading, Message } from "./Message.jsx";
 import { useResource } from "./resource.js";
 import { link, useRoute } from "./route.js";
-import { SignIn, SignOut } from "./SignIn.jsx";
+import { admit, SignIn, SignOut } from "./SignIn.jsx";
 import { Submit } from "./Submit.jsx";
 
 // The roles that may change campaigns.
@@ -69,4 +69,5 @@ function App() {
   );
 }
 
+await admit();
 render(<App />, document.getElementById("app"));
