@@ -134,6 +134,11 @@ func (c *Client) request(ctx context.Context, method, at string, query url.Value
 	if json.Unmarshal(data, problem) != nil || problem.Detail == "" {
 		problem.Detail = fmt.Sprintf("the server answers %s to %s %s; is it a coordinator of ddiff?", answer.Status, method, u.Path)
 	}
+	if problem.Detail == "validation failed" { // of a parameter
+		for _, f := range problem.Errors {
+			problem.Detail += fmt.Sprintf("; %s: %s, got %v", f.Location, f.Message, f.Value)
+		}
+	}
 	problem.Status = answer.StatusCode
 	return nil, problem
 }

@@ -55,8 +55,9 @@ type Error struct {
 // ErrorDetail is one wrong field.
 type ErrorDetail struct {
 	Message string `json:"message,omitempty"`
-	// Location is the path of the field.
+	// Location is the path of the field, Value what it has.
 	Location string `json:"location,omitempty"`
+	Value    any    `json:"value,omitempty"`
 }
 
 // NewError returns an error with a condition of this package and a line for people.

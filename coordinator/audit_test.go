@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"

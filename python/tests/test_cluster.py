@@ -98,3 +98,14 @@ def test_notebook(cluster, tmp_path, monkeypatch):
 def test_nobody_answers():
     with pytest.raises(ConnectionError, match="127.0.0.1"):
         ddiff.Cluster(f"http://127.0.0.1:{free_ports(1)[0]}", "token").submit({})
+
+
+def test_stored_token(tmp_path, monkeypatch):
+    monkeypatch.delenv("DDIFF_TOKEN", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert ddiff.Cluster("http://host:1")._token == ""
+    (tmp_path / "ddiff").mkdir()
+    (tmp_path / "ddiff" / "tokens.json").write_text('{"http://host:1": "kept"}')
+    assert ddiff.Cluster("http://host:1/")._token == "kept"
+    assert ddiff.Cluster("http://host:1", "given")._token == "given"
+    assert ddiff.Cluster("http://host:2")._token == ""

@@ -25,23 +25,32 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def _stored(url: str) -> str:
+    """Returns the token that `ddiff login` keeps for a server."""
+    path = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "ddiff" / "tokens.json"
+    try:
+        return str(json.loads(path.read_text()).get(url.rstrip("/"), ""))
+    except FileNotFoundError:
+        return ""
+
+
 class Cluster:
     """A coordinator.
 
-    url: such as "https://host:8620". token: of `ddiff token`; default: the variable DDIFF_TOKEN. timeout: of a request, in seconds.
+    url: such as "https://host:8620". token: of `ddiff token`; default: the variable DDIFF_TOKEN, or that of `ddiff login`. timeout: of a request, in seconds.
     """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60) -> None:
         at = urllib.parse.urlsplit(url)
         if at.scheme not in ("http", "https") or not at.hostname or at.username is not None or at.query or at.fragment:
-            raise ValueError("the address of the server is not of the form https://host:8080, without user, password, query and fragment")
+            raise ValueError("the address of the server is not of the form https://host:8620, without user, password, query and fragment")
         named = at.hostname.rstrip(".") == "localhost"
         if named and at.scheme == "http":  # the name also means ::1, where another user may listen
             at = at._replace(netloc="127.0.0.1" + (f":{at.port}" if at.port else ""))
         local = named or at.hostname == "::1" or at.hostname.startswith("127.")  # a proxy would get the token
         self.url, self._timeout = at.geturl().rstrip("/") + "/api/v1", timeout
         self._opener = urllib.request.build_opener(_NoRedirect, *([urllib.request.ProxyHandler({})] if local else []))
-        self._token = os.environ.get("DDIFF_TOKEN", "") if token is None else token
+        self._token = (os.environ.get("DDIFF_TOKEN") or _stored(url)) if token is None else token
 
     def submit(self, campaign: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
         """Submits a campaign: the path of a campaign file, or its fields (docs/campaigns.md). Its paths are those of the coordinators' machines.
