@@ -55,6 +55,7 @@ func TestRefusedDevices(t *testing.T) {
 
 // TestRestoreOnSeveralDevices: each device restores a part of the pictures, which are those of one device.
 func TestRestoreOnSeveralDevices(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir, temp := corners(t, "chelsea", "coffee", "rocket"), t.TempDir()
 	for device, out := range map[string]string{"cpu": "one", "cpu,cpu,cpu,cpu": "four"} {

@@ -174,6 +174,7 @@ func TestSpecialExternalData(t *testing.T) {
 // TestWideImage: an image that needs too much memory fails with one line, and the others are restored. Its matrices alone
 // would take 40 GB.
 func TestWideImage(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	for name, width := range map[string]int{"small": 64, "wide": 100_000} {
@@ -239,6 +240,7 @@ func TestReportReplacesNoDevice(t *testing.T) {
 // TestLargeImages: files that are no image, images with other data behind their end and answers without a length are refused
 // by their first bytes or their size, without memory of their size.
 func TestLargeImages(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	const limit = 250 // MiB; the program alone takes about 100
 	var picture bytes.Buffer

@@ -53,6 +53,7 @@ func TestWrongFlags(t *testing.T) {
 
 // TestWrongFlagsCreateNothing: a wrong flag ends a command before its output exists.
 func TestWrongFlagsCreateNothing(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	for message, flags := range map[string][]string{
 		"--allow-network":          {"--allow-network", "office"},
@@ -85,6 +86,7 @@ func TestWrongFlagsCreateNothing(t *testing.T) {
 
 // TestIgnoredEnvironment: a variable whose value OpenTelemetry ignores is named in one line.
 func TestIgnoredEnvironment(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	lib, err := library()
 	must(t, err)

@@ -31,6 +31,7 @@ func mount(t *testing.T, flags uintptr, options string) string {
 
 // TestForeignFiles writes outputs to a folder that has files with the names of a report: they are not replaced.
 func TestForeignFiles(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	run := []string{"run", photograph("chelsea"), "--task", "hdr", "--size", "32", "--steps", "2", "--out"}
@@ -58,6 +59,7 @@ func TestForeignFiles(t *testing.T) {
 
 // TestOutputAmongImages: the pictures of an output below the images, or in their folder, are no images of the next run.
 func TestOutputAmongImages(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := photographs(t, "chelsea")
 	out := filepath.Join(dir, "out")
@@ -187,6 +189,7 @@ func open(t *testing.T) string {
 
 // TestPermissions runs as a user who may not read one image and may not write one output.
 func TestPermissions(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir, home := open(t), open(t)
 	for i, mode := range []os.FileMode{0o644, 0o000} {

@@ -92,6 +92,7 @@ func greyFile(t *testing.T, path string) *raster.Image {
 // TestGreyCampaign runs each task and each method on pixels with a prior of one channel: metrics are those of one channel, computed with more than 8 bits, and so are
 // the pictures.
 func TestGreyCampaign(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	truth := deepPicture()
 	card := prior.Card{Channels: 1}
@@ -141,6 +142,7 @@ func TestGreyCampaign(t *testing.T) {
 
 // TestRestoreThroughGreyPrior restores grey pictures through a prior of one channel, with all of their bits and in their format, and arrays; pictures in colour are refused.
 func TestRestoreThroughGreyPrior(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	network, truth, dir := priorOf(t, 1), deepPicture(), t.TempDir()
 	through := func(in, out string, args ...string) ended {
@@ -182,6 +184,7 @@ func TestRestoreThroughGreyPrior(t *testing.T) {
 
 // TestScoreOfGreyMeasurement: beside a truth in colour, the restoration of a grey measurement is stored grey, and scored all the same.
 func TestScoreOfGreyMeasurement(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "truth.png"), grey(32))

@@ -40,6 +40,7 @@ func resultOf(t *testing.T, out string) item.Result {
 // An unusable OpenVINO ends a run with --device openvino with one line and code 4. With auto, the line is a warning, and the CPU
 // provider restores.
 func TestBrokenOpenVINO(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	text, empty := filepath.Join(dir, "text.so"), filepath.Join(dir, "empty.so")

@@ -46,6 +46,7 @@ func sumsOf(g *onnx.Graph, x, gain onnx.Value) onnx.Value {
 // TestRestoreOperatorFile restores pictures and arrays with operators from files. A repeated call does nothing; another file under
 // the same name is another restoration.
 func TestRestoreOperatorFile(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	own, small := filepath.Join(dir, "half.onnx"), filepath.Join(dir, "small.png")
@@ -86,6 +87,7 @@ func TestRestoreOperatorFile(t *testing.T) {
 // TestRestoreOperatorShapes restores measurements of all shapes that operators have, as pictures where they are pictures, and refuses
 // the others with one line.
 func TestRestoreOperatorShapes(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		build func(g *onnx.Graph, x, gain onnx.Value) onnx.Value

@@ -26,6 +26,7 @@ var learnedBlur = filepath.Join("..", "..", "restore", "operator", "testdata", "
 
 // TestOperatorFile restores with an operator file of a campaign, and again from the passport.
 func TestOperatorFile(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	copyFile(t, learnedBlur, filepath.Join(dir, "My Blur.onnx"))

@@ -100,6 +100,7 @@ func comparePaperMetrics(t *testing.T, out, figures string) {
 
 // TestPaperNonlinear runs the paper's nonlinear deblurring with a small blur in place of BKSE, and a code of its shape.
 func TestPaperNonlinear(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	examples, dir := filepath.Join("..", "..", "examples", "paper"), t.TempDir()
 	code, err := raster.EncodeNPY([]int{4, 2, 2}, slices.Repeat([]float32{0.5, -1}, 8))
@@ -123,6 +124,7 @@ func TestPaperNonlinear(t *testing.T) {
 // TestLatentCampaigns: the files of Table 3 are refused in one line per method with a prior that works on pixels, and their items are
 // complete with a latent one.
 func TestLatentCampaigns(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	bundle := t.TempDir()
 	writeLatentPrior(t, bundle)
@@ -157,6 +159,7 @@ func TestLatentCampaigns(t *testing.T) {
 
 // A method that does not work in the prior's space, or that has no settings for a task, is refused in one line.
 func TestLatentSettings(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	bundle, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	writeLatentPrior(t, bundle)

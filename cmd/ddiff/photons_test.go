@@ -112,6 +112,7 @@ func noisyPicture(t *testing.T, sigma float64) []byte {
 // TestRestoreSigmaAuto: ddiff restore estimates the noise level of each picture, and states it in the terminal, the object, the result,
 // results.csv and the passport, which replays with the number.
 func TestRestoreSigmaAuto(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	write(t, filepath.Join(dir, "a.png"), noisyPicture(t, 0.04))

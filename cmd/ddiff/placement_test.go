@@ -63,6 +63,7 @@ func TestPlacement(t *testing.T) {
 // TestOwnKernel: of two rows of gaussian_deblur, that with a kernel uses it, and that without is the item of a campaign without kernels.
 // A method that needs a decomposition fails the row with a kernel only.
 func TestOwnKernel(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	pixels := make([]float32, 3*16*16)

@@ -46,6 +46,7 @@ func TestMissingPrecision(t *testing.T) {
 
 // The precision auto is a fixed one, which the run names.
 func TestAutoPrecisionOfRun(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	out := t.TempDir()
 	for _, flag := range []string{"--dry-run", "--json=false"} {

@@ -40,6 +40,7 @@ func bucketRun(t *testing.T) (place string, store *storage.S3, program func(args
 
 // TestPull copies an output from a bucket, in parts and again, and checks what arrives. An image in the bucket is verified and replayed.
 func TestPull(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	place, store, run := bucketRun(t)
 	dir := filepath.Join(t.TempDir(), "copy")

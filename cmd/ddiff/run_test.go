@@ -110,6 +110,7 @@ func checkReport(t *testing.T, out string) {
 
 // TestRunOnCampaign runs a campaign file from another directory, with flags that override it.
 func TestRunOnCampaign(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := photographs(t, "chelsea", "coffee", "rocket")
 	write(t, filepath.Join(dir, "night.yaml"), []byte(`

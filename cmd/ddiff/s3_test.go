@@ -24,6 +24,7 @@ func toS3(t *testing.T, server *s3test.Server, bucket, secret string, args ...st
 }
 
 func TestRunToS3(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})
 	bucket := server.Bucket(t)

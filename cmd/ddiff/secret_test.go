@@ -102,6 +102,7 @@ func TestSignedAddresses(t *testing.T) {
 
 // TestCredentialsInAddresses: no command accepts or repeats credentials in an address.
 func TestCredentialsInAddresses(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	for _, address := range []string{
 		"s3://key:" + secret + "@bucket/out", "s3://bucket/out?endpoint=https://key:" + secret + "@127.0.0.1:1",

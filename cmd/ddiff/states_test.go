@@ -12,6 +12,7 @@ import (
 
 // TestKeepStates: run and restore --results store x_t after the steps, and a contact sheet; a wrong list is refused.
 func TestKeepStates(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	photo := filepath.Join(dir, "a.png")

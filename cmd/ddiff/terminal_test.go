@@ -49,6 +49,7 @@ var escapes = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
 
 // TestTerminal runs the program on terminals: the status line fits, and colours appear unless NO_COLOR is set.
 func TestTerminal(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	const width = 45
 	dir := photographs(t, "chelsea", "coffee")

@@ -26,6 +26,9 @@ import (
 //
 // It runs in this process, which has one ONNX Runtime, and so not beside other tests that open it.
 func TestCampaignOfToys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restores images: make test-all")
+	}
 	lib, err := install.Locate(install.LocateOptions{})
 	if err != nil {
 		t.Fatal(err)

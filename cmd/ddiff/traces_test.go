@@ -153,6 +153,7 @@ func TestTelemetryRefusals(t *testing.T) {
 
 // TestTelemetryOfRestore: a picture alone has no spans, and those of a campaign begin once.
 func TestTelemetryOfRestore(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	photo := filepath.Join(dir, "a.png")
@@ -187,6 +188,7 @@ func TestTelemetryOfSession(t *testing.T) {
 
 // TestTelemetrySecrets: OpenTelemetry prints nothing of its own, which would have the values of headers.
 func TestTelemetrySecrets(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	for _, c := range []struct{ env, want string }{
 		{"OTEL_EXPORTER_OTLP_HEADERS=authorization=" + secret + "%zz", "OTEL_EXPORTER_OTLP_HEADERS is not"},

@@ -51,6 +51,7 @@ func parseTuned(t *testing.T, text string) tuned {
 // TestTune chooses settings on some images, reports them on the others, resumes without work, and writes a campaign that
 // finds all its results.
 func TestTune(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir, out := photographs(t, "astronaut", "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
 	args := []string{
@@ -159,6 +160,7 @@ func TestTune(t *testing.T) {
 // TestTunedCampaign: the campaign of the chosen settings finds the results of the tuning, with an operator file, a prior at a relative path,
 // and a parameter at the default that items leave out, for which the preset has another value.
 func TestTunedCampaign(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir, out := photographs(t, "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
 	ran := tuneImages(t, dir, "--task", "hdr", "--operator", learnedBlur, "--prior", filepath.Join("..", "..", "restore", "prior", "bundled", "prior.onnx"),
@@ -252,6 +254,7 @@ func wantItemsAtLeast(t *testing.T, out string, n int) []item.Result {
 
 // TestTuneByFolds tests each image once, with settings that were chosen on the others, also where an image fails.
 func TestTuneByFolds(t *testing.T) {
+	skipLong(t)
 	t.Parallel()
 	dir, out := photographs(t, "astronaut", "chelsea", "coffee", "hubble_deep_field", "retina", "rocket"), filepath.Join(t.TempDir(), "out")
 	must(t, os.WriteFile(filepath.Join(dir, "broken.png"), []byte("no image"), 0o644))

@@ -269,6 +269,9 @@ func psnr(t *testing.T, truth, x *raster.Image) float64 {
 // TestNeverWorse restores a sample of the grid of wrong statements, or the number of pictures in DDIFF_GRID: results far below their inputs are stopped or
 // mended, and none below its input comes without a word.
 func TestNeverWorse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restores forty pictures: make test-all")
+	}
 	n, all := 40, grid()
 	if text := os.Getenv("DDIFF_GRID"); text != "" {
 		var err error

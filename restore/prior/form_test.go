@@ -14,6 +14,9 @@ import (
 // All forms predict what the file predicts, at the ends and in the middle of the schedule. The CPU runs those with channels last only after
 // their operations are written in standard ones.
 func TestForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles each form of the network: make test-all")
+	}
 	t.Parallel()
 	rt := onnxtest.Runtime(t)
 	for precision, bound := range map[onnxruntime.Precision]float64{onnxruntime.FP32: 2e-5, onnxruntime.FP16: 3e-3} {

@@ -157,6 +157,9 @@ func TestMappedRange(t *testing.T) {
 
 // TestLargeBundle: a latent prior of more than 2 GiB is read from its folder, and only from there.
 func TestLargeBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes two gigabytes: make test-all")
+	}
 	t.Parallel()
 	const rows = 1<<29 + 1 // of 4 bytes, zeros
 	dir := writeBundle(t, nil, parts{"unet": func(g *onnx.Graph) {

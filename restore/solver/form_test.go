@@ -14,6 +14,9 @@ import (
 // Runs with the network in other forms have the images of the exported one, also in streams and in tiles: with tables, and around a record, which the
 // CPU computes as a call, the same bits.
 func TestForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles each form of the network: make test-all")
+	}
 	t.Parallel()
 	p, rt := bundled(t), onnxtest.Runtime(t).Threaded(2)
 	op := newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 32, Width: 32})

@@ -15,6 +15,9 @@ import (
 // TestGibbsSamplesThePosterior: the answers of pnpdm have the mean and the variances of a known posterior, and their 90 % intervals its probability,
 // all within five standard errors of the samples. The coupling adds the variance rho_min² to that of the noise, which noise_std leaves out here.
 func TestGibbsSamplesThePosterior(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws many samples: make test-all")
+	}
 	t.Parallel()
 	const (
 		scale, batches = 15, 4
@@ -71,6 +74,9 @@ func TestGibbsSamplesThePosterior(t *testing.T) {
 // TestGibbsWithWeights: the answers of pnpdm to a measurement whose pixels have weights w have the mean and the spread of the posterior for its draws, for noise of the
 // covariance σ²/w² + ρ²·A·Aᵀ, with and without pixels of their own.
 func TestGibbsWithWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws many samples: make test-all")
+	}
 	t.Parallel()
 	const scale, sigma, rho = 15, posteriorSigma * 15, 3 * posteriorSigma * 15
 	blur, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"size": 9 * 16, "std": 16}, posteriorShape) // in pixels of 256

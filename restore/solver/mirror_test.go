@@ -46,6 +46,9 @@ func (predicting) Step(b *method.Builder, _ method.Settings) method.Next {
 
 // TestMirror compares each way of mirroring with evaluations of the network at images that Go mirrors.
 func TestMirror(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws many samples: make test-all")
+	}
 	t.Parallel()
 	const steps = 6
 	shape := operator.Shape{Channels: 3, Height: 16, Width: 24}

@@ -10,6 +10,9 @@ import (
 
 // TestReuseForOtherNoise: another noise level of the measurement needs no other model.
 func TestReuseForOtherNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("solves with many settings: make test-all")
+	}
 	t.Parallel()
 	p := bundled(t)
 	for _, c := range []struct{ method, task string }{

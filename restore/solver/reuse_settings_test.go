@@ -29,6 +29,9 @@ func otherValue(p parameter.Parameter, now parameter.Value) parameter.Value {
 // A solver that takes over settings in which one parameter of any method differs returns the pixels and curves of a new solver, and later
 // those of its first settings again.
 func TestReuseOfEveryParameter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("solves with many settings: make test-all")
+	}
 	t.Parallel()
 	rt, image := onnxtest.Runtime(t), operator.Shape{Channels: 3, Height: 8, Width: 8}
 	latents := operator.Shape{Channels: 4, Height: 4, Width: 4}

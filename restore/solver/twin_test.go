@@ -20,6 +20,9 @@ import (
 // The plain PyTorch twin (tools/ddiff_torch) gets the same measurement, start and noise, and
 // must come to the same image after 15 steps, or 10 for phase retrieval and tasks that are not the paper's.
 func TestAgainstTorchTwin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs PyTorch: make test-all")
+	}
 	t.Parallel()
 	python := "/usr/bin/python3"
 	if err := exec.Command(python, "-c", "import torch, onnx").Run(); err != nil {

@@ -12,6 +12,9 @@ import (
 // TestWeights: the decomposition with weights of pixels is near conjugate gradients, which are exact, and far from all weights equal. Entries without weight change nothing but
 // the start of the run.
 func TestWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("solves with many networks: make test-all")
+	}
 	t.Parallel()
 	p := bundled(t)
 	const side, std = 17, 1.0 // in pixels; parameters are in pixels at 256
