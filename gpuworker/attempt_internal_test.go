@@ -89,10 +89,12 @@ func TestAttackOrderOfCalls(t *testing.T) {
 		last    bool
 		lost    string
 		checked bool
+		known   int // events that the stream has
 		calls   string
 		counted bool
 	}{
 		"done":                     {o: outcome{kind: done}, calls: "publish done, ack, withdraw", counted: true},
+		"done, once more":          {o: outcome{kind: done}, known: 1, calls: "publish done, ack, withdraw"},
 		"done, no answer":          {o: outcome{kind: done}, lost: "publish", calls: "publish done"},
 		"done, no acknowledgement": {o: outcome{kind: done}, lost: "ack", calls: "publish done, ack", counted: true},
 		"failed":                   {o: outcome{failed, "", job.ErrInput}, calls: "publish failed, ack, withdraw", counted: true},
@@ -116,7 +118,7 @@ func TestAttackOrderOfCalls(t *testing.T) {
 		in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
 		must(t, err)
 		w, dir := workerOf(t, func(c *Config) { c.Instruments = in })
-		l := &ending{marks: tt.marks, last: tt.last, lost: tt.lost}
+		l := &ending{marks: tt.marks, last: tt.last, lost: tt.lost, events: tt.known}
 		a := Assignment{Campaign: "a", Store: withdrawing{dir, l}, Refuse: func(error) { l.calls = append(l.calls, "refuse") }}
 		tk := &task{lease: suspected, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), starts: make([]attemptStart, 1)}
 		tk.Item = item.Item{ID: "a", Campaign: "a", Task: "hdr"}
