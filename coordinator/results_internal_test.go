@@ -87,7 +87,7 @@ func TestResultWithStagedFiles(t *testing.T) {
 	}
 	must(t, r.results.store.Put(t.Context(), item.CheckpointsFolder+all[0].ID+".starts", nil))
 	var listed []string
-	must(t, r.results.each(t.Context(), func(id string) { listed = append(listed, id) }))
+	must(t, r.results.each(t.Context(), func(id string, _ time.Time) { listed = append(listed, id) }))
 	for i, want := range []bool{true, true, false} {
 		found, err := r.results.loadOne(t.Context(), all[i])
 		if err != nil || found.found != want || found.damage != nil || slices.Contains(listed, all[i].ID) != want {
