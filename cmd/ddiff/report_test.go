@@ -34,7 +34,7 @@ func TestReportOfTwoCampaigns(t *testing.T) {
 		}
 	}
 
-	wantLine(t, ddiff(t, "report", out, "--where", "task=hdr"), "hdr   ddiff †  2  ")
+	wantLine(t, ddiff(t, "report", out, "--where", "task=hdr"), "hdr   ddiff †       2  ")
 	for format, want := range map[string]string{"md": "| gaussian\\_deblur | 32x32 center\\_crop | ddiff † | 2 |", "latex": "\\toprule"} {
 		file := filepath.Join(t.TempDir(), "table")
 		e := ddiff(t, "report", out, "--format", format, "--out", file)

@@ -52,22 +52,7 @@ func lead(c Campaign, s aggregate.Summary, shown *Gallery) string {
 	if done == 0 {
 		return ""
 	}
-	first := inWords(len(images), "image", "images") + " were degraded"
-	if !truth {
-		first = inWords(len(images), "measurement", "measurements") + " without a truth"
-	}
-	if len(tasks) == 1 {
-		first += " for " + lowerFirst(tasks[0])
-	} else {
-		first += " for " + inWords(len(tasks), "task", "tasks")
-	}
-	if len(problems) > len(tasks) {
-		first += ", in " + strconv.Itoa(len(problems)) + " ways in all"
-	}
-	first += ", with noise of " + few(noise, "levels")
-	if len(sizes) <= 3 {
-		first += ", at " + enumerate(sizes) + "\u00a0pixels"
-	}
+	first := degraded(len(images), len(problems), truth, tasks, noise, sizes)
 	second := fmt.Sprintf("Restored by %s", few(methods, "methods"))
 	if len(s.Rows) > len(problems)*len(methods) {
 		second += " with several settings"
@@ -93,6 +78,27 @@ func lead(c Campaign, s aggregate.Summary, shown *Gallery) string {
 		second += ", in " + span(seconds) + " of solver time"
 	}
 	return capitalized(first) + ". " + second + "."
+}
+
+// degraded is the first sentence.
+func degraded(images, problems int, truth bool, tasks, noise, sizes []string) string {
+	first := inWords(images, "image", "images") + " were degraded"
+	if !truth {
+		first = inWords(images, "measurement", "measurements") + " without a truth"
+	}
+	if len(tasks) == 1 {
+		first += " for " + lowerFirst(tasks[0])
+	} else {
+		first += " for " + inWords(len(tasks), "task", "tasks")
+	}
+	if problems > len(tasks) {
+		first += ", in " + strconv.Itoa(problems) + " ways in all"
+	}
+	first += ", with noise of " + few(noise, "levels")
+	if len(sizes) <= 3 {
+		first += ", at " + enumerate(sizes) + "\u00a0pixels"
+	}
+	return first
 }
 
 func lowerFirst(text string) string {

@@ -10,6 +10,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
+	"ddiff/restore/metric"
 )
 
 // means is a table of means: its columns with their lines. A cell has only as many digits as its interval allows.
@@ -69,8 +70,10 @@ func align(all []*number) {
 	}
 }
 
-// newMeans divides the columns of a table into those of the first sight and the further ones, without those that no row has a figure of.
+// newMeans divides the columns of a table into those of the first sight and the further ones, without those that no row has a figure of. Without a
+// truth the residual is all there is to judge by.
 func newMeans(s aggregate.Summary, all table.Table) (first, further means) {
+	scored := slices.ContainsFunc(s.Rows, func(r aggregate.Row) bool { return r.PSNR().N > 0 })
 	for k, c := range all.Columns {
 		empty := !c.Label
 		for _, line := range all.Lines {
@@ -79,10 +82,11 @@ func newMeans(s aggregate.Summary, all table.Table) (first, further means) {
 		if empty && len(all.Lines) > 0 || c.Interval() {
 			continue
 		}
-		if c.Label || !c.Further {
+		later := c.Further && (scored || c.ID != metric.NameResidual)
+		if c.Label || !later {
 			first.add(s, all, k)
 		}
-		if c.Label || c.Further {
+		if c.Label || later {
 			further.add(s, all, k)
 		}
 	}

@@ -31,7 +31,7 @@ type pictured struct {
 	Sheet              sheet.File
 	Examples           []example
 	// Beside: the examples are beside each other; else below each other, as more than one approach, or larger pictures, need the width.
-	Beside bool
+	Beside, Truth bool
 }
 
 // approachMean has the means of an approach; Name is empty if there is only one.
@@ -79,43 +79,14 @@ func newPictures(s aggregate.Summary, l *Listing, sheets []sheet.File, tasks ope
 		if len(r.items) == 0 {
 			continue
 		}
-		cell := l.Cells[r.approaches[0]]
-		one := pictured{Label: cell.Label, Doc: tasks.Known(cell.Task).Doc, Sheet: sheetOf(sheets, cell.Task)}
-		for k, c := range r.approaches {
-			row := byCell[c]
-			if row == nil {
-				continue
-			}
-			if k == 0 {
-				one.Detail = s.Varying.ProblemText(row)
-			}
-			if psnr := row.PSNR(); psnr.N > 0 {
-				mean := approachMean{PSNR: new(numberOf(psnr, 2, false))}
-				if row.Gain.N > 0 {
-					mean.Gain = new(numberOf(row.Gain, 2, true))
-				}
-				if len(r.approaches) > 1 {
-					mean.Name = r.title(l, k)
-				}
-				one.Means = append(one.Means, mean)
-			}
-		}
-		one.Beside = len(r.approaches) == 1
-		any := false
-		for _, of := range r.examples(l) {
-			e := l.example(r, of)
-			width := 0
-			for _, pane := range e.Panes {
-				width += pane.Width
-				p.Truth, any = p.Truth || pane.Title == truthTitle, any || pane.Path != ""
-			}
-			one.Beside = one.Beside && 3*width <= wide
-			one.Examples = append(one.Examples, e)
-		}
-		if !any {
+		one, some := l.pictured(r, s, byCell)
+		if !some {
 			continue
 		}
-		shown[cell.Task] = true
+		task := l.Cells[r.approaches[0]].Task
+		one.Doc, one.Sheet = tasks.Known(task).Doc, sheetOf(sheets, task)
+		shown[task] = true
+		p.Truth = p.Truth || one.Truth
 		p.Beside, p.Scored = p.Beside && one.Beside, p.Scored || len(one.Means) > 0
 		p.Problems = append(p.Problems, one)
 		if len(one.Examples) > len(p.Ranks) {
@@ -134,6 +105,42 @@ func newPictures(s aggregate.Summary, l *Listing, sheets []sheet.File, tasks ope
 		}
 	}
 	return p
+}
+
+// pictured has the means and the examples of a problem; some: of one there is a picture.
+func (l *Listing) pictured(r problemRow, s aggregate.Summary, byCell map[int]*aggregate.Row) (one pictured, some bool) {
+	cell := l.Cells[r.approaches[0]]
+	one = pictured{Label: cell.Label, Beside: len(r.approaches) == 1}
+	for k, c := range r.approaches {
+		row := byCell[c]
+		if row == nil {
+			continue
+		}
+		if k == 0 {
+			one.Detail = s.Varying.ProblemText(row)
+		}
+		if psnr := row.PSNR(); psnr.N > 0 {
+			mean := approachMean{PSNR: new(numberOf(psnr, 2, false))}
+			if row.Gain.N > 0 {
+				mean.Gain = new(numberOf(row.Gain, 2, true))
+			}
+			if len(r.approaches) > 1 {
+				mean.Name = r.title(l, k)
+			}
+			one.Means = append(one.Means, mean)
+		}
+	}
+	for _, of := range r.examples(l) {
+		e := l.example(r, of)
+		width := 0
+		for _, pane := range e.Panes {
+			width += pane.Width
+			one.Truth, some = one.Truth || pane.Title == truthTitle, some || pane.Path != ""
+		}
+		one.Beside = one.Beside && 3*width <= wide
+		one.Examples = append(one.Examples, e)
+	}
+	return one, some
 }
 
 const truthTitle = "truth"
