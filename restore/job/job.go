@@ -43,14 +43,13 @@ type Job struct {
 	Checkpoint *Checkpoint
 	// Reached is the state after the last step of a failed Solve; nil before the first step, and where states are kept.
 	Reached *Checkpoint
-	// Solution is that of Solve, Batch the number of jobs that were solved together, Cost that of the whole run.
+	// Solution is that of Solve, Batch the number of jobs that were solved together, Cost that of the whole run. Seconds are the job's share of the time of Solve,
+	// also after an error, with those of the Checkpoint. Metrics are those of Answer.
 	Solution solver.Solution
 	Batch    int
 	Cost     item.Cost
-	// Seconds are the job's share of the time of Solve, also after an error, with those of the Checkpoint.
-	Seconds float64
-	// Metrics are those of Answer.
-	Metrics item.Metrics
+	Seconds  float64
+	Metrics  item.Metrics
 
 	truth    *raster.Image // nil when only a measurement exists
 	file     []byte        // of the truth, where it contains nothing but the pixels of the working size; else nil

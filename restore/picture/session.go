@@ -10,6 +10,7 @@
 package picture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -170,7 +171,7 @@ func (s *Session) Restore(ctx context.Context, pictures ...Picture) iter.Seq2[in
 			if k != key {
 				batch, key = nil, k
 			}
-			if batch = append(batch, next); len(batch) == s.batch() {
+			if batch = append(batch, next); len(batch) == cmp.Or(s.cfg.Batch, DefaultBatch) {
 				if !s.solve(ctx, batch, yield) {
 					return
 				}
@@ -179,13 +180,6 @@ func (s *Session) Restore(ctx context.Context, pictures ...Picture) iter.Seq2[in
 		}
 		s.solve(ctx, batch, yield)
 	}
-}
-
-func (s *Session) batch() int {
-	if s.cfg.Batch > 0 {
-		return s.cfg.Batch
-	}
-	return DefaultBatch
 }
 
 func failed(p *prepared, err error) Result {
@@ -253,10 +247,7 @@ var errEnded = errors.New("the sequence has ended")
 func (s *Session) solve(ctx context.Context, batch []*prepared, yield func(int, Result) bool) bool {
 	size := func(left []*prepared) int {
 		n := s.loader.Fitting(left[0].Plan, len(left))
-		if s.cfg.Batch == 0 {
-			n = job.PowerOfTwo(n) // so that the last pictures compile no further models
-		}
-		return n
+		return cmp.Or(min(n, s.cfg.Batch), job.PowerOfTwo(n)) // so that the last pictures compile no further models
 	}
 	final := func(err error) bool {
 		return ctx.Err() != nil || errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback)

@@ -87,9 +87,6 @@ func New(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) (*Solver,
 	return s, nil
 }
 
-// Batch is the number of images that are solved together.
-func (s *Solver) Batch() int { return s.n }
-
 // Steps is the number of steps of a run.
 func (s *Solver) Steps() int { return len(s.run.Steps) }
 

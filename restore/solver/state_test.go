@@ -91,8 +91,8 @@ func TestRefusedProblems(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.InpaintRandom, small), bundled(t)
 	s := newSolver(t, p, op, config(t, op.Task, 4), 2)
-	if s.Batch() != 2 || s.Steps() != 4 {
-		t.Errorf("batch %d, %d steps", s.Batch(), s.Steps())
+	if s.n != 2 || s.Steps() != 4 {
+		t.Errorf("batch %d, %d steps", s.n, s.Steps())
 	}
 	good := problems(t, op, 1, 0.05)[0]
 	start := func() State { return s.Start(noise.Key{1}) }
