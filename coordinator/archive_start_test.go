@@ -76,7 +76,7 @@ func TestListManyArchived(t *testing.T) {
 	const n = 4100
 	archiveMany(t, dir, n)
 	tc.leadArchiving(time.Hour, unchanged)
-	all, err := archive.List(t.Context(), tc.board)
+	all, err := archive.List(t.Context(), tc.store)
 	must(t, err)
 	if len(all) != n {
 		t.Fatalf("%d campaigns, want %d", len(all), n)
@@ -101,7 +101,7 @@ func TestRecallDamagedArchive(t *testing.T) {
 	if err := archive.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "stored record") {
 		t.Errorf("recall: %v", err)
 	}
-	if all, err := archive.List(t.Context(), tc.board); err != nil || len(all) != 1 {
+	if all, err := archive.List(t.Context(), tc.store); err != nil || len(all) != 1 {
 		t.Errorf("archived: %+v, %v", all, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestAttackReasons(t *testing.T) {
 		!strings.Contains(s.Status.Warning, "not a PNG") {
 		t.Errorf("phase %s, warning %q", s.Campaign.Phase, s.Status.Warning)
 	}
-	logs, _, err := archive.Logs(t.Context(), tc.board, id, "")
+	logs, _, err := archive.Logs(t.Context(), tc.store, s.Campaign, "")
 	must(t, err)
 	if len(logs) != 2 || logs[0].Name != "broken" || logs[0].Outcome != "failed" || !strings.Contains(logs[0].Reason, "not a PNG") {
 		t.Errorf("logs %+v", logs)

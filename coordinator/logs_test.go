@@ -11,11 +11,10 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 
-// Logs of many attempts come in several answers, in the order of their ends. Damaged and huge objects are left out.
+// Logs of many attempts are in the order of their ends. Damaged and huge objects are left out.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
@@ -37,9 +36,8 @@ func TestLogs(t *testing.T) {
 	put(all, strings.Repeat("f", 64)+".1.damaged.json", []byte("{"))
 	put(all, strings.Repeat("f", 64)+".1.huge.json", append([]byte(`{"id":"huge"}`), make([]byte, 2<<20)...))
 	put(all, "inner/"+item.Key(strings.Repeat("0", 64), item.FileResult), []byte(`{"id":"inner"}`)) // of another output
-	tc.leadArchiving(time.Hour, unchanged)
 
-	got, more, err := archive.Logs(t.Context(), tc.board, all, "")
+	got, more, err := archive.Logs(t.Context(), tc.store, &manifest.Campaign{ID: all, Output: shared}, "")
 	must(t, err)
 	if len(got) != attempts || more {
 		t.Fatalf("%d records, more %t, want %d", len(got), more, attempts)
@@ -49,24 +47,21 @@ func TestLogs(t *testing.T) {
 			t.Fatalf("record %d is of item %s, want %s", i, a.ID, want)
 		}
 	}
-	one, _, err := archive.Logs(t.Context(), tc.board, all, fmt.Sprintf("%064x", 7))
+	one, _, err := archive.Logs(t.Context(), tc.store, &manifest.Campaign{ID: all, Output: shared}, fmt.Sprintf("%064x", 7))
 	must(t, err)
 	if len(one) != 1 || one[0].Lines[0] != got[attempts-8].Lines[0] {
 		t.Errorf("one item: %+v", one)
 	}
 	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
-	done, _, err := archive.Logs(t.Context(), tc.board, part, restored[:16])
+	done, _, err := archive.Logs(t.Context(), tc.store, &manifest.Campaign{ID: part, Output: shared}, restored[:16])
 	must(t, err)
 	if len(done) != 1 || done[0].ID != restored || done[0].Outcome != string(item.OutcomeDone) {
 		t.Errorf("a restored item: %+v", done)
 	}
-	if none, _, err := archive.Logs(t.Context(), tc.board, part, ""); err != nil || len(none) > 0 {
+	if none, _, err := archive.Logs(t.Context(), tc.store, &manifest.Campaign{ID: part, Output: shared}, ""); err != nil || len(none) > 0 {
 		t.Errorf("the other campaign: %+v, %v", none, err)
 	}
-	if _, _, err := archive.Logs(t.Context(), tc.board, "unknown-12345678", ""); !errors.Is(err, queue.ErrNoRecord) {
-		t.Errorf("an unknown campaign: %v", err)
-	}
-	if _, _, err := archive.Logs(t.Context(), tc.board, all, "../"); !errors.Is(err, board.ErrRefused) {
+	if _, _, err := archive.Logs(t.Context(), tc.store, &manifest.Campaign{ID: all, Output: shared}, "../"); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("an item with a slash: %v", err)
 	}
 }

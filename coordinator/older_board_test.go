@@ -112,7 +112,7 @@ func TestAttackOlderBoard(t *testing.T) {
 			}
 			tc.await(late, "the board again", func(manifest.CampaignStatus) bool { return true })
 			tc.awaitArchived(ids["delete"]) // it is gone
-			archived, err := archive.List(t.Context(), tc.board)
+			archived, err := archive.List(t.Context(), tc.store)
 			must(t, err)
 			if slices.ContainsFunc(archived, func(s manifest.CampaignStatus) bool { return s.Campaign.ID == ids["delete"] }) {
 				t.Error("a deleted campaign is back")

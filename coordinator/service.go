@@ -125,7 +125,6 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	}
 	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.Run(inner) })
-	group.Go(func() error { return s.archive.Follow(inner) })
 	group.Go(func() error { return s.cfg.Board.Answer(inner, s.archive.Answer) })
 	group.Go(func() error { return s.keepTokens(inner) })
 	group.Go(func() error { return s.reviseTokens(inner, 2*s.cfg.Probe) })

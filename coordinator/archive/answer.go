@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"ddiff/coordinator/board"
@@ -16,12 +14,6 @@ import (
 	"ddiff/queue"
 	"ddiff/storage"
 )
-
-// listPage is the number of campaigns in one answer, which must fit into a message.
-const listPage = 3000
-
-// boardPage is the size of the records in one answer above which the next record goes into another one.
-const boardPage = queue.MaxRecordBytes / 2
 
 // errBusy: the campaign has ended, and its runner has not.
 var errBusy = errors.New("the campaign is about to end")
@@ -44,10 +36,10 @@ func (a *Archiver) answerTo(ctx context.Context, r *request) []byte {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	for {
-		out, err := a.execute(ctx, r)
+		err := a.execute(ctx, r)
 		switch {
 		case err == nil:
-			return encode(out)
+			return encode(answer{})
 		case errors.Is(err, storage.ErrNotFound), errors.Is(err, queue.ErrNoRecord):
 			return encode(answer{Missing: true})
 		case errors.Is(err, index.ErrDeleting), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrRefused), errors.Is(err, queue.ErrBadName),
@@ -62,21 +54,15 @@ func (a *Archiver) answerTo(ctx context.Context, r *request) []byte {
 	}
 }
 
-// execute executes a request. Each is idempotent.
-func (a *Archiver) execute(ctx context.Context, r *request) (out answer, err error) {
+// executeOnce executes a request. Each is idempotent.
+func (a *Archiver) executeOnce(ctx context.Context, r *request) error {
 	switch r.Verb {
 	case verbRecall:
-		return out, a.inTurn(func() error { return a.recall(ctx, r.Campaign) })
+		return a.inTurn(func() error { return a.recall(ctx, r.Campaign) })
 	case verbArchive:
-		return out, a.inTurn(func() error { return a.archiveNow(ctx, r.Campaign) })
-	case verbList:
-		return a.list(ctx, r)
-	case verbBoard:
-		return a.records(ctx, r)
-	case verbLogs:
-		return a.logs(ctx, r)
+		return a.inTurn(func() error { return a.archiveNow(ctx, r.Campaign) })
 	}
-	return out, fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
+	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
 }
 
 // archiveNow archives a campaign that has ended, for its deletion, and removes its messages. It is idempotent.
@@ -113,51 +99,4 @@ func (a *Archiver) archiveNow(ctx context.Context, id string) error {
 		return err
 	}
 	return q.Remove(ctx)
-}
-
-// list answers with the archived campaigns after r.After, in the order of their ids.
-func (a *Archiver) list(ctx context.Context, r *request) (out answer, err error) {
-	entries, err := a.x.All(ctx)
-	if err != nil {
-		return out, err
-	}
-	last := ""
-	for _, id := range slices.Sorted(maps.Keys(entries)) {
-		e := entries[id]
-		if e.State != index.Archived || id <= r.After {
-			continue
-		}
-		if len(out.Keys) == listPage {
-			out.Last = last
-			break
-		}
-		out.Keys, last = append(out.Keys, e.Key()), id
-	}
-	return out, nil
-}
-
-// records answers with the records of the campaigns on the board and of their statuses after r.After, in the order of their keys.
-func (a *Archiver) records(ctx context.Context, r *request) (out answer, err error) {
-	found, err := a.campaigns.Read(ctx)
-	if err != nil {
-		return out, err
-	}
-	statuses, err := a.statuses.Read(ctx)
-	if err != nil {
-		return out, err
-	}
-	maps.Copy(found, statuses)
-	size, last := 0, ""
-	for _, key := range slices.Sorted(maps.Keys(found)) {
-		if key <= r.After {
-			continue
-		}
-		data := found[key].Data
-		if size += len(data); size > boardPage && last != "" {
-			out.Last = last
-			break
-		}
-		out.Keys, out.Sizes, out.records, last = append(out.Keys, key), append(out.Sizes, len(data)), append(out.records, data), key
-	}
-	return out, nil
 }

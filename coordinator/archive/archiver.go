@@ -26,15 +26,16 @@ import (
 type Archiver struct {
 	cfg Config
 	x   index.Index
-	// campaigns and statuses are those of the board.
-	campaigns, statuses *queue.Mirror
+	// campaigns are those of the board.
+	campaigns *queue.Mirror
 
 	// loaded: the index was read; seen has, by key, when this leader first saw the current revision of a record. Only scan uses them.
 	loaded bool
 	seen   map[string]sighting
 
-	// answers are those to requests that are being executed.
+	// answers are those to requests that execute is executing.
 	answers singleflight.Group
+	execute func(ctx context.Context, r *request) error
 	// turn lets one campaign at a time change between board and archive. Requests that change none do not wait for it.
 	turn sync.Mutex
 	mu   sync.Mutex
@@ -70,10 +71,12 @@ type Config struct {
 
 // New returns the archiver of a new term.
 func New(cfg Config) *Archiver {
-	return &Archiver{
+	a := &Archiver{
 		cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{}, missed: map[string]bool{},
-		campaigns: cfg.Board.Mirror(manifest.KeyCampaignPrefix), statuses: cfg.Board.Mirror(manifest.KeyStatusPrefix),
+		campaigns: cfg.Board.Mirror(manifest.KeyCampaignPrefix),
 	}
+	a.execute = a.executeOnce
+	return a
 }
 
 // inTurn calls change, which moves a campaign between board and archive, alone.
@@ -117,16 +120,6 @@ func (a *Archiver) Run(ctx context.Context) error {
 			a.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", pause, "reason", err)
 		}
 		_ = retry.Sleep(ctx, pause) // the loop checks ctx
-	}
-	return nil
-}
-
-// Follow reads the changes of the board each second until ctx ends, so that lists after many changes need not.
-func (a *Archiver) Follow(ctx context.Context) error {
-	for retry.Sleep(ctx, time.Second) == nil {
-		for _, m := range []*queue.Mirror{a.campaigns, a.statuses} {
-			_, _ = m.Read(ctx) // a list or a scan reports an error that stays
-		}
 	}
 	return nil
 }

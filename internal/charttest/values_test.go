@@ -80,7 +80,7 @@ func TestWrongValues(t *testing.T) {
 		{"pools", "coordinator.replicas=0", "pool a100: coordinator.replicas is 0; set coordinator.service"},
 		{"pools", "coordinator.replicas=0,coordinator.service=fleet-coordinator.other", "metrics.cluster is missing; with coordinator.replicas=0"},
 		{"pools", "coordinator.service=fleet-coordinator.other", "coordinator.service is fleet-coordinator.other, the coordinators of another release"},
-		{"minimal", "metrics.port=8081", "probes.port and metrics.port are both 8081"},
+		{"minimal", "metrics.port=8081", "probes.port 8081, metrics.port 8081 and api.port 8620 are not different"},
 		{"minimal", "metrics.enabled=false,metrics.podMonitor.enabled=true", "metrics.serviceMonitor and metrics.podMonitor need metrics.enabled=true"},
 		{"eks-spot", "metrics.enabled=false", "pool default: kind=ScaledObject needs metrics.enabled=true"},
 		{"eks-spot", "worker.scaling.min=40", "pool default: scaling.min is 40, more than scaling.max=32"},

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -320,7 +321,10 @@ func (o coordinatorOptions) startAPI(ctx context.Context, cfg cluster.Config, p 
 	if err != nil {
 		return nil, err
 	}
+	begun := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
 	l, err := listen(ctx, "--listen", o.api.address, func(ctx context.Context, l net.Listener) error {
+		defer begin()
 		if server.Secret != "" {
 			path, remove, err := localpage.Store(l, server.Secret)
 			if err != nil {
@@ -337,6 +341,7 @@ func (o coordinatorOptions) startAPI(ctx context.Context, cfg cluster.Config, p 
 				fmt.Fprintf(stderr, "page: %s\n", localpage.Address(scheme, l, server.Secret))
 			}
 		}
+		begin()
 		err := s.Serve(ctx, l, o.api.tls)
 		if ctx.Err() == nil {
 			cfg.Logger.Error("the HTTP API has ended", "reason", err)
@@ -346,6 +351,7 @@ func (o coordinatorOptions) startAPI(ctx context.Context, cfg cluster.Config, p 
 	if err != nil {
 		return nil, err
 	}
+	<-begun // commands of this user find the token
 	if o.api.requireTokens && o.api.tls.Cert == "" {
 		cfg.Logger.Warn("the API is served without encryption: tokens can be read on the network; give --tls-cert, or put a proxy with TLS before it")
 	}

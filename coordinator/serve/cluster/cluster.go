@@ -62,6 +62,8 @@ type Cluster struct {
 	counts *semaphore.Weighted // of datasets
 	memory *memory
 	shares shares
+	// onBoard and statuses are the records of campaigns.
+	onBoard, statuses *queue.Mirror
 	missed *board.Confirmer
 }
 
@@ -72,7 +74,10 @@ func New(cfg Config) *Cluster {
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.Campaigns = cmp.Or(cfg.Campaigns, DefaultCampaigns)
-	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel), memory: newMemory(), missed: board.NewConfirmer(cfg.Board)}
+	c := &Cluster{
+		cfg: cfg, onBoard: cfg.Board.Mirror(manifest.KeyCampaignPrefix), statuses: cfg.Board.Mirror(manifest.KeyStatusPrefix),
+		counts: semaphore.NewWeighted(countParallel), memory: newMemory(), missed: board.NewConfirmer(cfg.Board),
+	}
 	c.views = newViews(cfg, c.missed)
 	return c
 }
@@ -127,7 +132,7 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 		for _, s := range all {
 			onBoard[s.Campaign.ID] = true
 		}
-		old, err := archive.List(ctx, c.cfg.Board)
+		old, err := archive.List(ctx, c.cfg.Store)
 		if err != nil {
 			return api.Campaigns{}, err
 		}
@@ -210,13 +215,11 @@ func (c *Cluster) Workers(ctx context.Context) (api.Workers, error) {
 
 // Logs returns the records of attempts; item is an identity or its beginning, or empty for all.
 func (c *Cluster) Logs(ctx context.Context, id, item string) (api.Logs, error) {
-	if err := c.find(ctx, id); err != nil {
+	record, err := c.views.record(ctx, id)
+	if err != nil {
 		return api.Logs{}, err
 	}
-	attempts, more, err := archive.Logs(ctx, c.cfg.Board, id, item)
-	if errors.Is(err, archive.ErrNoLeader) {
-		return api.Logs{}, err
-	}
+	attempts, more, err := archive.Logs(ctx, c.cfg.Store, record, item)
 	return api.Logs{Attempts: append([]manifest.AttemptLog{}, attempts...), More: more}, unknown(id, err)
 }
 

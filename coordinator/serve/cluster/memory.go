@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -59,11 +58,19 @@ func (m *memory) wrote() { m.writes.Add(1) }
 // campaigns lists the campaigns of the board in the order of their submission, without secrets, and why records are missing.
 func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus, skipped []error, err error) {
 	return recall(ctx, c.memory, manifest.KeyCampaignPrefix, func() ([]manifest.CampaignStatus, []error, error) {
-		all, skipped, err := archive.Campaigns(ctx, c.cfg.Board)
+		found, err := c.onBoard.Read(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		statuses, err := c.statuses.Read(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		all, skipped := board.Join(found, statuses)
 		for _, s := range all {
 			public(s.Campaign)
 		}
-		return all, skipped, err
+		return all, skipped, nil
 	})
 }
 
