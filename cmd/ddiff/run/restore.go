@@ -93,14 +93,14 @@ func newRestoreCommand(c manifest.Catalogue) *cobra.Command {
 
 // run restores the files.
 func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	inputs, refused, skipped, folders, err := findPictures(args, o.recursive)
+	inputs, refused, skips, err := findPictures(args, o.recursive)
 	if err == nil {
 		err = o.resolveOutput(inputs)
 	}
 	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
-	distinguish(inputs)
+	distinguish(inputs, o.into)
 	if inputs, err = o.look(flags, inputs, refused, stderr); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
@@ -152,11 +152,8 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		w.fail(name, refused[name])
 	}
-	if skipped > 0 && !o.JSON && !o.Quiet {
-		fmt.Fprintf(stderr, "skipped files, neither pictures nor .npy: %d\n", skipped)
-	}
-	if len(folders) > 0 && !o.JSON && !o.Quiet {
-		fmt.Fprintln(stderr, skippedFolders(folders))
+	if w.skips = skips; !o.JSON {
+		fmt.Fprint(stderr, skips.Report(o.Quiet))
 	}
 	if len(todo) == 0 {
 		return w.summarize(manifest.Counts{}, nil)

@@ -107,7 +107,7 @@ func (w *pictureWriter) tileCampaign(ctx context.Context, runtimes []*onnxruntim
 
 // pictureRows is a dataset of measurements.
 func pictureRows(inputs []*picture) shard.Rows {
-	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	return func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i, in := range inputs {
 				row := manifest.Row{Index: i, Name: in.name, Measurement: in.path, Overrides: manifest.Overrides{Params: in.params, Kernel: in.kernel}}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -210,14 +209,4 @@ func (o *restoreOptions) hasForm(in *picture, target string) bool {
 	}
 	ok, err := restorer.HasForm(file, source, restorer.FileOptions{Format: format, Quality: o.quality, Strip: o.strip})
 	return ok && err == nil
-}
-
-// skippedFolders is the line on folders in folders.
-func skippedFolders(names []string) string {
-	const most = 3
-	shown := strings.Join(names[:min(most, len(names))], ", ")
-	if len(names) > most {
-		shown += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return fmt.Sprintf("skipped folders: %s; --recursive restores their pictures too", cli.Printable(shown))
 }
