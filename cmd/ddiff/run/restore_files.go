@@ -456,7 +456,9 @@ func (w *pictureWriter) write(res restored, tail string) {
 	var file []byte
 	err := errors.Join(checkLength(target), w.checkNoInput(in, target)) // the names of several restorations are known only now
 	if err == nil {
-		if file, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
+		var lost []item.Warning
+		if file, lost, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
+			res.Warnings = append(slices.Clip(res.Warnings), lost...)
 			err = writeNew(target, file, w.force || w.replacesPreview(target))
 		}
 	}

@@ -160,13 +160,23 @@ func (o *restoreOptions) keep(flags *pflag.FlagSet, spec *manifest.Spec) bool {
 	return spec.Tasks[0].Name == operator.Inpaint
 }
 
-// encode returns the file of a restored picture in the format of its target. restored is its PNG file; img is nil where only that file is known.
-func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *item.ValueRange) ([]byte, error) {
+// encode returns the file of a restored picture in the format of its target, and warnings of what this file cannot have of the measurement's. restored
+// is its PNG file; img is nil where only that file is known.
+func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *item.ValueRange) ([]byte, []item.Warning, error) {
 	format, _ := restorer.FormatOf(target)
 	data, err := regular.Read(in.path, manifest.MaxFileBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	file, err := o.encodeFrom(data, format, restored, img, r)
+	if o.strip {
+		return file, nil, err
+	}
+	return file, restorer.Losses(data, format), err
+}
+
+// encodeFrom is encode of a measurement's file.
+func (o *restoreOptions) encodeFrom(data []byte, format restorer.Format, restored []byte, img *raster.Image, r *item.ValueRange) (_ []byte, err error) {
 	var source *raster.Picture
 	if !raster.IsNPY(data) {
 		if source, err = raster.DecodePicture(data); err != nil {
