@@ -101,9 +101,30 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	distinguish(inputs, o.into)
-	if inputs, err = o.look(flags, inputs, refused, stderr); err != nil {
+	groups, err := o.look(flags, inputs, refused, &skips, stderr)
+	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
+	if !o.JSON {
+		fmt.Fprint(stderr, skips.Report(o.Quiet))
+	}
+	total := &totals{JSON: o.JSON, stdout: stdout, stderr: stderr, skips: skips}
+	for _, g := range groups {
+		if err = o.restoreGroup(ctx, flags, g, refused, total); err != nil {
+			break
+		}
+		refused = nil // they were reported
+	}
+	if err != nil && !total.began {
+		return err
+	}
+	return errors.Join(err, total.summarize(err))
+}
+
+// restoreGroup restores pictures with one task, reports the refused ones, and adds to the counts.
+func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, g group, refused map[string]error, total *totals) error {
+	stderr, inputs := total.stderr, g.inputs
+	g.choose(&o, flags)
 	if err := o.takeBlur(); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
@@ -123,7 +144,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		}
 	}
 	spec.KeepObserved = o.keep(flags, spec)
-	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
+	w := &pictureWriter{restoreOptions: o, spec: spec, total: total, stdout: total.stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
 	log, err := o.Process.Logger(stderr)
 	if err != nil {
 		return err
@@ -152,11 +173,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		w.fail(name, refused[name])
 	}
-	if w.skips = skips; !o.JSON {
-		fmt.Fprint(stderr, skips.Report(o.Quiet))
-	}
+	defer w.count()
 	if len(todo) == 0 {
-		return w.summarize(manifest.Counts{}, nil)
+		return nil
 	}
 	if o.results != "" { // a campaign opens the devices itself
 		if err := errors.Join(w.tileCampaign(ctx, runtimes, log, todo), cli.CloseRuntimes(runtimes)); err != nil {
@@ -170,8 +189,8 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 			return err
 		}
 	}
-	counts, ran := w.restore(ctx, runtimes, todo)
-	return errors.Join(ran, w.summarize(counts, ran))
+	w.counts, err = w.restore(ctx, runtimes, todo)
+	return err
 }
 
 // plan returns the campaign of a restoration. The catalogue of o gets its operator file.

@@ -213,9 +213,10 @@ type pictureWriter struct {
 	mu      sync.Mutex
 	waiting map[string][]restored // by input with several restorations, which have names when all of them are known
 	written int
-	warned  int            // also of those that are restored already
-	skipped int            // inputs that are restored already
-	skips   manifest.Skips // entries of folders that are no inputs
+	warned  int // also of those that are restored already
+	skipped int // inputs that are restored already
+	counts  manifest.Counts
+	total   *totals
 	errs    []error
 	full    error // no space is left for a restored picture, so that no further one is restored
 }
@@ -541,23 +542,6 @@ func (w *pictureWriter) fail(name string, err error) {
 		return
 	}
 	fmt.Fprintln(w.stderr, cli.StyleOf(w.stderr).Red("failed:"), cli.Printable(cli.OneLine(err)))
-}
-
-// summarize prints the counts. Its error has the inputs without a restored picture.
-func (w *pictureWriter) summarize(n manifest.Counts, ran error) error {
-	if w.skipped > 0 && !w.JSON {
-		fmt.Fprintf(w.stderr, "skipped pictures, restored already: %d; --force restores them again\n", w.skipped)
-	}
-	failed := n.Failed + len(w.errs)
-	if w.JSON {
-		w.printJSON(map[string]any{"left_out": w.skips, "done": w.written, "failed": failed, "dead": n.Dead, "pending": n.Pending, "skipped": w.skipped, "warned": w.warned})
-	} else {
-		fmt.Fprintf(w.stdout, "done=%d failed=%d dead=%d skipped=%d warned=%d\n", w.written, failed, n.Dead, w.skipped, w.warned)
-	}
-	if ran == nil && failed+n.Dead > 0 {
-		return fmt.Errorf("%w: %d failed, %d dead", cli.ErrIncomplete, failed, n.Dead)
-	}
-	return nil
 }
 
 // existsError is the path of an existing file that is not replaced.
