@@ -50,7 +50,7 @@ type RunConfig struct {
 	Finished func(res item.Result, found bool)
 	// Skipped is called for each file of the dataset that is not an image. It is called concurrently with the others.
 	// Optional.
-	Skipped func(path string)
+	Skipped func(manifest.Skip)
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger

@@ -55,7 +55,9 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 	r.starts = starts{record: &r.record, health: s.health, suspects: s.suspects}
 	r.reading = shard.Config{
 		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
-		Skipped: func(path string) { log.Debug("skipped a file that is not an image", "path", path) },
+		Skipped: func(e manifest.Skip) {
+			log.Debug("skipped an entry of the dataset", "path", e.Path, "reason", e.Reason)
+		},
 	}
 	return r
 }

@@ -8,7 +8,7 @@
 //	photos, photos/*.png, cat.png           a local directory, glob or image
 //	dir:PATH                                a local directory, glob or image without interpretation of the path
 //	list.csv, list.jsonl, list.txt          a list; .txt has one image per line
-//	list.parquet                            a list, or images in the file itself
+//	list.parquet, data/*.parquet            a list, or images in the file itself
 //	shards/{000..031}.tar                   WebDataset shards
 //	s3://bucket/photos                      all images below a prefix
 //	s3://bucket/list.csv                    any list or shard in a bucket
@@ -25,7 +25,8 @@
 // A tar file must not be compressed. Its headers are read once, and the cache stores the index; each image is then one
 // ranged read. Consecutive members with equal names up to the first dot are a sample: NAME.png (or another format) is
 // the image, NAME.npy the measurement, NAME.mask.png the mask and NAME.kernel.npy the kernel. Columns sets other
-// endings, as in {image: input.jpg, mask: seg.png}. Sparse and empty members are failed rows.
+// endings, as in {image: input.jpg, mask: seg.png}. Without them, each picture of a sample that has neither image nor measurement, such as
+// 1.1.png and 1.2.png, is a row. Sparse and empty members are failed rows.
 //
 // # Memory
 //

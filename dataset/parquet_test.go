@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,6 +65,28 @@ func TestParquetImages(t *testing.T) {
 		if t.Failed() {
 			t.Fatal(name)
 		}
+	}
+}
+
+// TestParquetGlob: a pattern of files with rows names each of them; a folder of them says so.
+func TestParquetGlob(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"train-00001.parquet", "train-00000.parquet"} {
+		write(t, folder, name, photosParquet(t, 2))
+	}
+	write(t, folder, "train-00002.parquet", []byte("damaged"))
+	s := sources(t, nil)
+	all, _, err := rows(t, s, manifest.Dataset{Path: folder + "/*.parquet"})
+	if err != nil || len(all) != 5 || all[4].Err == nil || all[3].Name != "cat-1-2" {
+		t.Errorf("%d rows %+v, error %v", len(all), all, err)
+	}
+	if _, _, err := rows(t, s, manifest.Dataset{Path: folder + "/*.tar"}); !errors.Is(err, manifest.ErrNoDataset) {
+		t.Errorf("no match: %v", err)
+	}
+	_, _, err = rows(t, s, manifest.Dataset{Path: folder})
+	if err == nil || !strings.Contains(err.Error(), strconv.Quote(folder+"/*.parquet")) {
+		t.Errorf("folder: %v", err)
 	}
 }
 

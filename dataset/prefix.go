@@ -31,8 +31,11 @@ func (r *reading) prefix(a Address, emit emitter) error {
 		switch {
 		case strings.HasSuffix(info.Key, "/") && info.Size == 0: // it stands for a folder
 			continue
-		case hiddenName(name), !manifest.IsImage(path.Base(name)):
-			r.skip(image)
+		case !manifest.IsImage(path.Base(name)):
+			r.skip(image, manifest.SkipKind)
+			continue
+		case hiddenName(name):
+			r.skip(image, manifest.SkipHidden)
 			continue
 		}
 		row := manifest.Row{Name: name, Image: image}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ import (
 // not check remote files; their problems appear when they are read. If one of several shards or lists is missing or
 // damaged, Rows yields a failed row for it. [ErrUnavailable], and [ErrDenied] of a bucket, end the dataset: the remaining
 // rows are unknown.
-func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
+func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 	return manifest.Number(ctx, d, func(emit func(manifest.Row) error) error {
 		r := &reading{Sources: s, ctx: ctx, dataset: d, skipped: skipped}
 		return r.read(func(row manifest.Row) error {
@@ -38,7 +39,7 @@ type reading struct {
 	*Sources
 	ctx     context.Context
 	dataset manifest.Dataset
-	skipped func(path string)
+	skipped func(manifest.Skip)
 	ignored int // skipped entries
 	listed  int // rows
 }
@@ -47,11 +48,12 @@ type reading struct {
 type emitter func(manifest.Row) error
 
 func (r *reading) read(emit emitter) error {
-	several := braces.MatchString(r.dataset.Path)
 	paths, err := expand(r.dataset.Path)
 	if err != nil {
 		return err
 	}
+	paths = matches(paths)
+	several := len(paths) > 1 || braces.MatchString(r.dataset.Path)
 	for _, path := range paths {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -71,6 +73,25 @@ func (r *reading) read(emit emitter) error {
 		return fmt.Errorf("%w: skipped %d entries that are not images", manifest.ErrEmptyDataset, r.ignored)
 	}
 	return nil
+}
+
+// matches replaces each local pattern of lists or archives by the files that it matches.
+func matches(paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		var found []string
+		local := !manifest.IsAddress(path) && strings.ContainsAny(path, `*?[`)
+		if local && slices.Contains([]kind{kindList, kindParquet, kindShard}, kindOf(Address{scheme: schemeFile, file: path})) {
+			if _, err := os.Lstat(path); err != nil {
+				found, _ = filepath.Glob(path) // the pattern itself fails with its reason
+			}
+		}
+		if len(found) == 0 {
+			found = []string{path}
+		}
+		out = append(out, found...)
+	}
+	return out
 }
 
 // failedPart returns a failed row for a list or shard that cannot be read completely. The number of its rows is
@@ -180,13 +201,13 @@ func (c cause) Error() string { return strings.TrimPrefix(c.error.Error(), c.sen
 func (r *reading) local(path string, emit emitter) error {
 	d := r.dataset
 	d.Path = path
-	return manifest.ReadLocal(r.ctx, d, emit, r.skip)
+	return manifest.ReadLocal(r.ctx, d, emit, func(e manifest.Skip) { r.skip(e.Path, e.Reason) })
 }
 
 // skip counts and reports a skipped entry.
-func (r *reading) skip(path string) {
+func (r *reading) skip(path, reason string) {
 	r.ignored++
 	if r.skipped != nil {
-		r.skipped(path)
+		r.skipped(manifest.Skip{Path: path, Reason: reason})
 	}
 }

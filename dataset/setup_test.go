@@ -72,7 +72,7 @@ func write(t testing.TB, folder, name string, data []byte) string {
 // rows reads all rows of a dataset.
 func rows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (out []manifest.Row, skipped []string, err error) {
 	t.Helper()
-	for row, rowsErr := range s.Rows(t.Context(), d, func(path string) { skipped = append(skipped, path) }) {
+	for row, rowsErr := range s.Rows(t.Context(), d, func(e manifest.Skip) { skipped = append(skipped, e.Path) }) {
 		if err != nil {
 			t.Fatalf("row after the error %v", err)
 		}

@@ -31,6 +31,9 @@ func (r *reading) shard(a Address, emit emitter) error {
 		for _, m := range x.Members {
 			key, ext := splitMember(m.Name)
 			if hiddenName(m.Name) {
+				if manifest.IsImage(m.Name) {
+					r.skip(a.Public()+"#"+m.Name, manifest.SkipHidden)
+				}
 				continue
 			}
 			if key != current.key {
@@ -124,10 +127,11 @@ func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 			row.Err = &manifest.FieldError{File: path.Base(a.base()), Field: name, Err: errors.New(text)}
 		}
 	}
+	var others []int // members without a column
 	for i, m := range s.members {
 		column := columnOf(s.exts[i], r.dataset.Columns)
 		if column == "" {
-			r.skip(a.Public() + "#" + m.Name)
+			others = append(others, i)
 			continue
 		}
 		into := fills[column]
@@ -140,15 +144,41 @@ func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 		case m.Size > r.cfg.MaxBytes:
 			problem(m.Name, r.tooLarge(m.Size).Error())
 		}
-		member := a
-		member.part, member.name, member.offset, member.size = partMember, path.Base(m.Name), m.Offset, m.Size
-		*into = member.String()
-		if len(*into) > MaxAddressBytes {
+		if *into = memberAddress(a, m); len(*into) > MaxAddressBytes {
 			problem(m.Name, "address is too long; use shorter names")
 		}
 	}
-	if row.Image == "" && row.Measurement == "" {
-		return nil
+	return r.emitRow(a, s, row, others, emit)
+}
+
+// emitRow emits the row of a sample, and skips the other members. If the sample has neither image nor measurement, it is no sample of
+// WebDataset: the names of its pictures have dots, and each is a row.
+func (r *reading) emitRow(a Address, s sample, row manifest.Row, others []int, emit emitter) error {
+	whole := row.Image != "" || row.Measurement != ""
+	if whole {
+		if err := emit(row); err != nil {
+			return err
+		}
 	}
-	return emit(row)
+	_, mapped := r.dataset.Columns["image"]
+	for _, i := range others {
+		m := s.members[i]
+		switch picture := manifest.IsImage(m.Name); {
+		case !picture:
+			r.skip(a.Public()+"#"+m.Name, manifest.SkipKind)
+		case whole || mapped:
+			r.skip(a.Public()+"#"+m.Name, manifest.SkipRole)
+		default:
+			own := sample{key: stem(m.Name), members: []tarMember{m}, exts: []string{strings.TrimPrefix(strings.ToLower(path.Ext(m.Name)), ".")}}
+			if err := r.emitSample(a, own, emit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func memberAddress(a Address, m tarMember) string {
+	a.part, a.name, a.offset, a.size = partMember, path.Base(m.Name), m.Offset, m.Size
+	return a.String()
 }

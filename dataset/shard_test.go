@@ -69,7 +69,7 @@ func TestShardSamples(t *testing.T) {
 	if len(all) != 8 {
 		t.Errorf("%d rows", len(all))
 	}
-	if got := strings.Join(skipped, " "); got != path+"#000.json "+path+"#003.txt" {
+	if got := strings.Join(skipped, " "); got != path+"#000.json "+path+"#003.txt "+path+"#._008.png" {
 		t.Errorf("skipped %s", got)
 	}
 	mapped, _, err := rows(t, s, manifest.Dataset{Path: path, Columns: map[string]string{"image": "mask.png", "mask": "jpg"}})
@@ -82,6 +82,36 @@ func TestShardSamples(t *testing.T) {
 }
 
 // A sample has at most 64 members.
+// TestShardDots: pictures whose names have dots are rows, unless their sample has an image.
+func TestShardDots(t *testing.T) {
+	t.Parallel()
+	path := write(t, t.TempDir(), "s.tar", tarFile(t,
+		memberFile{"22.0/1.1.png", picture(t, 0)}, memberFile{"22.0/1.2.png", picture(t, 1)}, memberFile{"22.0/2.png", picture(t, 2)},
+		memberFile{"22.0/2.seg.png", picture(t, 3)}, memberFile{"22.0/Track 2.0 (x).PNG", picture(t, 4)}, memberFile{"22.0/3.a.txt", []byte("x")},
+	))
+	s := sources(t, nil)
+	all, skipped, err := rows(t, s, manifest.Dataset{Path: path})
+	must(t, err)
+	var names []string
+	for i, r := range all {
+		names = append(names, r.Name)
+		got, err := s.Get(t.Context(), r.Image)
+		if want := picture(t, []int{0, 1, 2, 4}[i]); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: error %v", r.Name, err)
+		}
+	}
+	if got := strings.Join(names, ","); got != "22.0/1.1,22.0/1.2,22.0/2,22.0/Track 2.0 (x)" {
+		t.Errorf("rows %s", got)
+	}
+	if got := strings.Join(skipped, " "); got != path+"#22.0/2.seg.png "+path+"#22.0/3.a.txt" {
+		t.Errorf("skipped %s", got)
+	}
+	all, _, err = rows(t, s, manifest.Dataset{Path: path, Columns: map[string]string{"image": "2.png"}})
+	if err != nil || len(all) != 1 || all[0].Name != "22.0/1" {
+		t.Errorf("with columns: %v, error %v", all, err)
+	}
+}
+
 func TestShardSampleLimit(t *testing.T) {
 	t.Parallel()
 	for n, valid := range map[int]bool{64: true, 65: false} {

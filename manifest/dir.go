@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,7 +30,10 @@ func (s *stream) directory(root string, recursive bool) error {
 		return nil
 	}
 	remedy := "want files that end in " + imageKinds()
-	if !recursive {
+	switch {
+	case s.other != "":
+		remedy = "give its lists or archives as " + s.other
+	case !recursive:
 		remedy += "; set dataset.recursive: true to read the directories below"
 	}
 	return fmt.Errorf("%w: no image in the directory, %d other entries skipped; %s", ErrEmptyDataset, s.skipped, remedy)
@@ -50,7 +54,7 @@ func (s *stream) walk(root, below string, recursive bool) error {
 		}
 		return s.emit(Row{Name: filepath.ToSlash(below), Image: dir, Err: &FieldError{File: dir, Err: err}})
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return hidden(e.Name()) || s.isWritten(filepath.Join(dir, e.Name())) })
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return s.passesOver(filepath.Join(dir, e.Name())) })
 	var images []string
 	for _, e := range entries {
 		if s.set.isEntry(e.Name()) {
@@ -67,8 +71,10 @@ func (s *stream) walk(root, below string, recursive bool) error {
 			images = images[1:]
 		case e.IsDir() && recursive:
 			err = s.walk(root, filepath.Join(below, e.Name()), recursive)
+		case e.IsDir():
+			s.onSkip(path, SkipFolder)
 		default:
-			s.onSkip(path)
+			s.onSkip(path, SkipKind)
 		}
 		if err != nil {
 			return err
@@ -77,13 +83,28 @@ func (s *stream) walk(root, below string, recursive bool) error {
 	return nil
 }
 
-// isWritten is [IsWritten], and counts the path as skipped.
-func (s *stream) isWritten(path string) bool {
-	is := IsWritten(path)
-	if is {
-		s.onSkip(path)
+// passesOver reports whether a path is hidden or [IsWritten], and counts it as skipped unless it is a hidden file of another kind.
+func (s *stream) passesOver(path string) bool {
+	switch {
+	case hidden(filepath.Base(path)):
+		if s.set.isEntry(path) {
+			s.onSkip(path, SkipHidden)
+		}
+		return true
+	case IsWritten(path):
+		s.onSkip(path, SkipWritten)
+		return true
 	}
-	return is
+	return false
+}
+
+// otherPattern returns the glob of a list or an archive and of its siblings, empty for other files.
+func otherPattern(path string) string {
+	ext := strings.ToLower(filepath.Ext(path))
+	if FormatOf(path) == "" && ext != ".parquet" && ext != ".tar" || ext == ".txt" {
+		return ""
+	}
+	return strconv.Quote(filepath.Join(filepath.Dir(path), "*"+filepath.Ext(path)))
 }
 
 func (s *stream) file(name, path string) error {
@@ -110,7 +131,7 @@ func (s *stream) glob(pattern string) error {
 	matches = slices.DeleteFunc(matches, func(path string) bool {
 		for is := path; len(is) > len(root); is = filepath.Dir(is) {
 			if IsWritten(is) {
-				s.onSkip(path)
+				s.onSkip(path, SkipWritten)
 				return true
 			}
 		}
@@ -125,7 +146,7 @@ func (s *stream) glob(pattern string) error {
 	images = stems(images)
 	for _, path := range matches {
 		if !s.set.isEntry(path) {
-			s.onSkip(path)
+			s.onSkip(path, SkipKind)
 			continue
 		}
 		if err := s.file(images[0], path); err != nil {

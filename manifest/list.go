@@ -63,7 +63,7 @@ func ReadList(format ListFormat, r io.Reader, c ListConfig, emit func(Row) error
 		if err != nil {
 			return err
 		}
-		parse = func(text string) (Row, bool) { return l.cells(text, columns), true }
+		parse = func(text string) (Row, bool) { return l.cells(text, columns), strings.Trim(text, ", \t") != "" } // spreadsheets write rows without values
 	case ListJSONL:
 		parse = func(text string) (Row, bool) { return l.object(text), true }
 	case ListText: // a path or an address
@@ -184,8 +184,16 @@ func (l *lines) header() ([][]string, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.File, Err: errors.New("has no header; the first line names the columns, such as image,task")})
 	}
+	if strings.HasPrefix(strings.ToLower(text), "sep=") { // of spreadsheets
+		if text, ok = l.next(); !ok {
+			return nil, cmp.Or(l.err(), errEmptyList)
+		}
+	}
 	header, err := splitCSV(text)
 	var columns [][]string
+	if err == nil {
+		err = checkSeparators(text)
+	}
 	if err == nil {
 		for i, name := range header {
 			header[i] = strings.TrimSpace(name)
@@ -196,6 +204,19 @@ func (l *lines) header() ([][]string, error) {
 		return nil, fmt.Errorf("%w: %w", ErrBadList, l.problem("", err))
 	}
 	return columns, nil
+}
+
+// checkSeparators refuses the header of a list whose cells or lines are not separated as those of a CSV list.
+func checkSeparators(header string) error {
+	switch {
+	case strings.Contains(header, "\r"):
+		return errors.New("its lines end in CR alone; save the list with LF or CRLF at the end of lines")
+	case strings.Contains(header, ","):
+		return nil
+	case strings.ContainsAny(header, ";\t|"):
+		return errors.New("its cells are not separated by commas; save the list with commas between cells, and points in numbers")
+	}
+	return nil
 }
 
 // cells returns the row of a line of a CSV list. A quoted cell may contain commas, but no line breaks.

@@ -239,8 +239,15 @@ func columnName(columns map[string]string, column string) string {
 // rowColumns returns the columns of a row that a column of the list fills: usually one, none for an
 // ignored column, several if the mapping says so. Without a mapping an unknown column is an error.
 func rowColumns(columns map[string]string, name string) ([]string, error) {
-	if len(columns) == 0 {
-		return []string{name}, checkColumn(name)
+	switch {
+	case name == "": // the index that pandas writes
+		return nil, nil
+	case len(columns) == 0:
+		err := checkColumn(name)
+		if err != nil && !strings.HasPrefix(name, paramPrefix) && nearest(name, listColumns) == "" {
+			err = fmt.Errorf("%w; with dataset.columns, as in {image: file_name}, other columns are ignored", err)
+		}
+		return []string{name}, err
 	}
 	var out []string
 	for _, column := range slices.Sorted(maps.Keys(columns)) {
@@ -275,7 +282,7 @@ func (c ListConfig) columnsOf(header []string, strict bool) ([][]string, error) 
 		case err != nil:
 			continue
 		}
-		if slices.Contains(header[:i], name) && (strict || len(fills) > 0) {
+		if name != "" && slices.Contains(header[:i], name) && (strict || len(fills) > 0) {
 			return nil, fmt.Errorf("column %q is repeated; remove one", name)
 		}
 		out[i] = fills

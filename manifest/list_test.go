@@ -165,3 +165,27 @@ func TestLocateFile(t *testing.T) {
 		t.Errorf("above the directory: %+v, error %v", p, err)
 	}
 }
+
+// TestSpreadsheetLists: lists as spreadsheets and pandas write them are read, or refused with the remedy.
+func TestSpreadsheetLists(t *testing.T) {
+	t.Parallel()
+	const two = "a = a.png\nb = b.png\n"
+	for _, tc := range []struct{ name, list, want, problem string }{
+		{"index of pandas", ",image,sigma\n0,a.png,0.05\n1,b.png,0.1\n", two, ""},
+		{"separator line", "sep=,\nimage,sigma\na.png,0.05\nb.png,0.1\n", two, ""},
+		{"row without values", "image,sigma\na.png,0.05\n,\nb.png,0.1\n", two, ""},
+		{"semicolons", "image;sigma\na.png;0,05\n", "", "its cells are not separated by commas; save the list with commas between cells, and points in numbers"},
+		{"tabs", "image\tsigma\na.png\t0.05\n", "", "its cells are not separated by commas"},
+		{"CR", "image,sigma\ra.png,0.05\r", "", "its lines end in CR alone; save the list with LF or CRLF"},
+		{"other columns", "file_name,label\na.png,3\n", "", `with dataset.columns, as in {image: file_name}, other columns are ignored`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			root := plant(t, map[string]string{"l.csv": tc.list, "a.png": "x", "b.png": "x"})
+			rows, _, err := collect(t, Dataset{Path: root + "/l.csv"})
+			if got := describe(root, rows); got != tc.want || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+				t.Errorf("got %q, error %v", got, err)
+			}
+		})
+	}
+}

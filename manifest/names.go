@@ -1,11 +1,13 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -68,14 +70,30 @@ func stems(paths []string) []string {
 	return out
 }
 
+// NameOf returns the name of a campaign for the path or address of its dataset: the last element, without its extension and in a valid form.
+func NameOf(path string) string {
+	path = strings.TrimPrefix(path, LocalPrefix)
+	if u, err := url.Parse(path); err == nil && IsAddress(path) {
+		path = u.Host + u.Path
+	}
+	base := filepath.Base(path)
+	name := []rune(strings.TrimSpace(printable(cmp.Or(stem(base), base))))
+	if len(name) > longestName {
+		name = name[:longestName]
+	}
+	return cmp.Or(string(name), "campaign")
+}
+
+// longestName is the greatest length of a name in characters.
+const longestName = 100
+
 // checkName accepts the names of campaigns and rows.
 func checkName(name string) error {
-	const longest = 100
 	switch {
 	case strings.TrimSpace(name) == "":
 		return errors.New("is empty; give a name or leave it out")
-	case len([]rune(name)) > longest:
-		return fmt.Errorf("is longer than %d characters", longest)
+	case len([]rune(name)) > longestName:
+		return fmt.Errorf("is longer than %d characters", longestName)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return fmt.Errorf("%q has control characters; remove them", name)
 	}

@@ -65,25 +65,28 @@ type Overrides struct {
 // [Row.Err] is the error of a row. An error of the whole dataset ([ErrNoDataset], [ErrEmptyDataset], [ErrBadList]) or
 // of ctx is the error of the last pair, whose row is empty. All other pairs have a nil error.
 //
-// Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones. It may be nil.
+// Rows calls skipped with each file or folder of a directory or glob that is no row, except hidden files that are no images. It may be nil.
 //
 // Memory holds one line of a list, or the names of one directory or of a glob's files, and some 30 bytes for each row. Rows checks each
 // local file, which takes a few microseconds.
-func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
+func Rows(ctx context.Context, d Dataset, skipped func(Skip)) iter.Seq2[Row, error] {
 	return Number(ctx, d, func(emit func(Row) error) error { return ReadLocal(ctx, d, emit, skipped) })
 }
 
 // ReadLocal emits the rows of a local dataset without numbers, as [Rows] does with them. An error of emit ends it.
-func ReadLocal(ctx context.Context, d Dataset, emit func(Row) error, skipped func(path string)) error {
+func ReadLocal(ctx context.Context, d Dataset, emit func(Row) error, skipped func(Skip)) error {
 	s := &stream{ctx: ctx, set: d}
 	s.emit = func(r Row) error {
 		s.rows++
 		return emit(r)
 	}
-	s.onSkip = func(path string) {
+	s.onSkip = func(path, reason string) {
 		s.skipped++
+		if s.other == "" {
+			s.other = otherPattern(path)
+		}
 		if skipped != nil {
-			skipped(path)
+			skipped(Skip{path, reason})
 		}
 	}
 	return s.dataset(d)
@@ -94,9 +97,11 @@ type stream struct {
 	ctx     context.Context
 	set     Dataset
 	emit    func(Row) error
-	onSkip  func(path string)
+	onSkip  func(path, reason string)
 	rows    int
 	skipped int
+	// other is the pattern of the first skipped list or archive.
+	other string
 }
 
 // dataset reads the dataset by the kind of its path.
@@ -125,7 +130,7 @@ func (s *stream) dataset(d Dataset) error {
 	case s.set.isEntry(root):
 		return s.emit(Row{Name: stem(filepath.Base(root)), Image: root, Err: checkImage(root)})
 	default:
-		return fmt.Errorf("%w: want a directory, a glob, a .csv, .jsonl or .txt list, or an image (%s)", ErrNoDataset, imageKinds())
+		return fmt.Errorf("%w: want a directory, a glob, a .csv, .jsonl, .txt or .parquet list with its cells separated by commas, a .tar archive, or an image (%s)", ErrNoDataset, imageKinds())
 	}
 }
 

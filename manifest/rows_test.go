@@ -36,7 +36,7 @@ func plant(t *testing.T, files map[string]string) string {
 // collect reads a dataset to its end.
 func collect(t *testing.T, d Dataset) (rows []Row, skipped []string, err error) {
 	t.Helper()
-	for row, rowsErr := range Rows(t.Context(), d, func(path string) { skipped = append(skipped, path) }) {
+	for row, rowsErr := range Rows(t.Context(), d, func(e Skip) { skipped = append(skipped, e.Path) }) {
 		if err != nil {
 			t.Fatalf("a row after the error %v", err)
 		}
@@ -103,9 +103,9 @@ func TestDirectories(t *testing.T) {
 		dataset     Dataset
 		want, skips string
 	}{
-		{"flat", Dataset{Path: root}, flat + strange, "loop notes.txt sub zero"},
-		{"recursive", Dataset{Path: root, Recursive: true}, flat + "sub/b = sub/b.png\nsub/deep/z = sub/deep/z.webp\n" + strange, "loop notes.txt"},
-		{"limited", Dataset{Path: root, Limit: 2}, "a.JPG = a.JPG\na.png = a.png\n", ""},
+		{"flat", Dataset{Path: root}, flat + strange, ".hidden.png loop notes.txt sub zero"},
+		{"recursive", Dataset{Path: root, Recursive: true}, flat + "sub/b = sub/b.png\nsub/deep/z = sub/deep/z.webp\n" + strange, ".hidden.png loop notes.txt"},
+		{"limited", Dataset{Path: root, Limit: 2}, "a.JPG = a.JPG\na.png = a.png\n", ".hidden.png"},
 		{"glob", Dataset{Path: root + "/[ab]*.png"}, "a = a.png\nb = b.png\nbad\uFFFD = bad\xff.png ! bad\uFFFD.png: the file name is not valid UTF-8; rename the file\n", ""},
 		{"glob over directories", Dataset{Path: root + "/[sf.]*/*"}, "f.png/inner = f.png/inner.png\nsub/b = sub/b.png\n", "sub/deep"},
 		{"glob over directories that lack the file", Dataset{Path: root + "/*/b.png"}, "loop/b = loop/b.png\nsub/b = sub/b.png\n", ""},
@@ -185,7 +185,7 @@ func TestDatasetErrors(t *testing.T) {
 		sentinel   error
 	}{
 		{"missing", "no dataset there: no such file or directory; check dataset.path", false, ErrNoDataset},
-		{"notes.md", "no dataset there: want a directory, a glob, a .csv, .jsonl or .txt list, or an image (" + kinds + ")", false, ErrNoDataset},
+		{"notes.md", "no dataset there: want a directory, a glob, a .csv, .jsonl, .txt or .parquet list with its cells separated by commas, a .tar archive, or an image (" + kinds + ")", false, ErrNoDataset},
 		{"**/*.png", "no dataset there: ** is not supported; give the directory and dataset.recursive: true", false, ErrNoDataset},
 		{"[a", "no dataset there: syntax error in pattern; check the brackets of dataset.path", false, ErrNoDataset},
 		{"empty", "dataset has no rows: no image in the directory, 0 other entries skipped; want files that end in " + kinds + "; set dataset.recursive: true to read the directories below", false, ErrEmptyDataset},
@@ -198,7 +198,7 @@ func TestDatasetErrors(t *testing.T) {
 		{"utf16.csv", "not a usable list: utf16.csv:1: is in UTF-16; save it as UTF-8", false, ErrBadList},
 		{"utf16.jsonl", "not a usable list: utf16.jsonl:1: is in UTF-16; save it as UTF-8", false, ErrBadList},
 		{"utf16.txt", "not a usable list: utf16.txt:1: is in UTF-16; save it as UTF-8", false, ErrBadList},
-		{"far.csv", `not a usable list: far.csv:1: unknown column "colour" (valid: image, measurement, name, task, sigma, photons, seed, mask, kernel, sha256, width, height, param.NAME)`, false, ErrBadList},
+		{"far.csv", `not a usable list: far.csv:1: unknown column "colour" (valid: image, measurement, name, task, sigma, photons, seed, mask, kernel, sha256, width, height, param.NAME); with dataset.columns, as in {image: file_name}, other columns are ignored`, false, ErrBadList},
 		{"needs.csv", `not a usable list: needs.csv:1: the header has neither column "image" nor "measurement"; add one of them, or map it to one of name, task in dataset.columns`, false, ErrBadList},
 		{"twice.csv", `not a usable list: twice.csv:1: column "image" is repeated; remove one`, false, ErrBadList},
 		{"param.csv", `not a usable list: param.csv:1: column "param." names no parameter, want param.NAME`, false, ErrBadList},

@@ -175,6 +175,7 @@ const (
 	codeMaxConsumers      jetstream.ErrorCode = 10026
 	codeMaxStreams        jetstream.ErrorCode = 10027
 	codeMaxBytesRequired  jetstream.ErrorCode = 10113
+	codeSubjectsOverlap   jetstream.ErrorCode = 10065
 	codeNoLimits          jetstream.ErrorCode = 10120
 	codeMaxBytes          jetstream.ErrorCode = 10122
 	codeStoreFailed       jetstream.ErrorCode = 10077

@@ -137,7 +137,7 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, upd
 				return nil
 			}
 			if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-				return err
+				return l.explainOverlap(ctx, want, err)
 			}
 			stream, err = l.js.Stream(ctx, want.Name) // another process created it first
 		}
@@ -160,9 +160,25 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, upd
 		if err == nil {
 			l.logger.Info("changed stream", "stream", want.Name, "replicas", want.Replicas)
 		}
-		return err
+		return l.explainOverlap(ctx, want, err)
 	})
 	return wrap(err, "stream %s", want.Name)
+}
+
+// explainOverlap names the stream that has a subject of the wanted stream, if that is the reason of err.
+func (l *link) explainOverlap(ctx context.Context, want jetstream.StreamConfig, err error) error {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) || api.ErrorCode != codeSubjectsOverlap {
+		return err
+	}
+	for _, subject := range want.Subjects {
+		for name := range l.js.StreamNames(ctx, jetstream.WithStreamListSubject(subject)).Name() {
+			if name != want.Name {
+				return fmt.Errorf("%w: stream %s has the subject %s too; change its subjects, or give ddiff a NATS account of its own", ErrLimits, name, subject)
+			}
+		}
+	}
+	return err
 }
 
 // changed returns old with this package's settings; other settings, such as placement, belong to the operator.

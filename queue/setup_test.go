@@ -258,3 +258,17 @@ func restart(t *testing.T, s *server.Server, o *server.Options, outage time.Dura
 	time.Sleep(outage) // the outage itself is under test
 	return serve(t, o)
 }
+
+// TestSubjectsOverlap: a stream of others that collects the subjects of ddiff is named.
+func TestSubjectsOverlap(t *testing.T) {
+	t.Parallel()
+	nc := join(t, start(t, t.TempDir()))
+	js, err := jetstream.New(nc)
+	must(t, err)
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "AUDIT", Subjects: []string{"ddiff.>"}})
+	must(t, err)
+	err = queue.Setup(t.Context(), nc, queue.SetupConfig{})
+	if !errors.Is(err, queue.ErrLimits) || !strings.Contains(err.Error(), "stream AUDIT has the subject") {
+		t.Errorf("Setup: %v", err)
+	}
+}

@@ -80,7 +80,7 @@ type S3Config struct {
 	// 0 means DefaultS3Timeout.
 	Timeout time.Duration
 
-	// Retry configures the retries of calls; opening is not retried.
+	// Retry configures the retries of calls. Opening is retried only if the server answers that it is busy.
 	Retry RetryConfig `json:"-"`
 	// Skipped, if not nil, is called with each name that a listing skips because it is no valid key, without the prefix.
 	Skipped func(name string) `json:"-"`

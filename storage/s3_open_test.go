@@ -275,3 +275,24 @@ func TestAuthoritiesOfTheSystem(t *testing.T) {
 		t.Error("the pool lacks authorities of the system, or of the file")
 	}
 }
+
+// TestOpenS3Busy: opening outlasts a server that answers that it is busy, also where the request was executed.
+func TestOpenS3Busy(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	for _, code := range []string{"SlowDown", "ConditionalRequestConflict"} {
+		status, method := http.StatusServiceUnavailable, http.MethodGet
+		if code != "SlowDown" {
+			status, method = http.StatusConflict, http.MethodPut
+		}
+		h, count := first(2, method, answer(status, code))
+		p.set(h)
+		openS3(t, retryNow(p.config, nil))
+		if count.Load() < 3 {
+			t.Errorf("%s: %d requests", code, count.Load())
+		}
+	}
+	p.set(answer(http.StatusServiceUnavailable, "SlowDown"))
+	_, err := storage.OpenS3(t.Context(), retryNow(p.config, nil))
+	wantError(t, "OpenS3", err, storage.ErrUnavailable)
+}

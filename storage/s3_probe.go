@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"ddiff/internal/retry"
 )
 
 const probeCleanup = 5 * time.Second
@@ -18,11 +20,28 @@ const probeCleanup = 5 * time.Second
 // checkBucket lists the bucket. Unlike a HEAD request, a listing distinguishes an unknown key, a wrong signature and a
 // missing permission.
 func (s *S3) checkBucket(ctx context.Context) error {
-	_, err := s.listPage(ctx, s.prefix, "", 1)
+	err := s.whileBusy(ctx, func() error {
+		_, err := s.listPage(ctx, s.prefix, "", 1)
+		return err
+	})
 	if err != nil {
 		return s.openError(ctx, err)
 	}
 	return nil
+}
+
+// whileBusy repeats a request of the opening while the server answers that it cannot serve it now. A server that does not answer at all
+// may have a wrong address: its error returns at once.
+func (s *S3) whileBusy(ctx context.Context, request func() error) error {
+	delays := retry.NewBackOff(s.retry.Base, s.retry.Max)
+	for attempt := 1; ; attempt++ {
+		err := request()
+		r, _ := errors.AsType[minio.ErrorResponse](err)
+		busy := r.Code == codeConflict || r.StatusCode > http.StatusNotImplemented || r.StatusCode == http.StatusInternalServerError
+		if !busy || attempt >= s.retry.Attempts || s.retry.Sleep(ctx, delays.NextBackOff()) != nil {
+			return err
+		}
+	}
 }
 
 // openError adds a remedy to an error of checkBucket.
@@ -61,10 +80,10 @@ func (s *S3) probe(ctx context.Context) error {
 
 func (s *S3) probeTwice(ctx context.Context, key string) error {
 	for _, data := range []string{"first", "second"} {
-		err := s.send(ctx, key, []byte(data), rand.Text())
+		err := s.whileBusy(ctx, func() error { return s.send(ctx, key, []byte(data), rand.Text()) })
 		response := minio.ToErrorResponse(err)
 		switch {
-		case err == nil && data == "first":
+		case data == "first" && (err == nil || response.Code == codePrecondition): // of an attempt without an answer
 			continue
 		case err == nil:
 			return fmt.Errorf("%w: %s replaced an object despite \"If-None-Match: *\"; use another server", ErrNoConditionalWrites, s.endpoint)

@@ -16,6 +16,7 @@ import (
 
 	"ddiff/restore/passport"
 	"ddiff/restore/raster"
+	"ddiff/restore/raster/container"
 	"ddiff/restore/raster/metadata"
 	"ddiff/restore/raster/tiff"
 )
@@ -187,6 +188,8 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 	}
 	var deep bytes.Buffer
 	must(t, png.Encode(&deep, twelve))
+	wide, err := container.InsertPNG(photo, []container.PNGChunk{{Kind: "cICP", Data: []byte{12, 16, 0, 1}}}, nil)
+	must(t, err)
 	bomb := bytes.Clone(inTIFF("deflate.tif"))
 	tiff.SetNumber(bomb, 0, tiff.TagWidth, 60_000)
 	tiff.SetNumber(bomb, 0, tiff.TagHeight, 60_000)
@@ -234,6 +237,7 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 			}
 			return ""
 		}},
+		{"colours of a PNG", with("x.png", wide), denoise("x.png", "--format", "jpeg"), 0, []string{"the meaning of the colours is in cICP"}, format("x.restored.jpg", "jpeg")},
 		{"strip", map[string][]byte{"x.jpg": camera}, denoise("x.jpg", "--strip"), 0, nil, func(dir string) string {
 			file := read(t, filepath.Join(dir, "x.restored.jpg"))
 			if m := metadata.Read(file); m.EXIF != nil || m.XMP != nil || m.IPTC != nil {
@@ -247,7 +251,9 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 		{"file as --out", with("x", nil), denoise("a.png", "--out", "new/b.jpg"), 0, nil, format("new/b.jpg", "jpeg")},
 		{"file for several", map[string][]byte{"a.png": photo, "b.png": photo}, denoise("a.png", "b.png", "--out", "c.jpg"), 2, []string{"--out c.jpg is a file, and there are 2 pictures; give a folder"}, nil},
 		{"unwritten format", with("x", nil), denoise("a.png", "--out", "c.gif"), 2, []string{"gif is not written; the formats are png, jpeg, tiff and webp"}, nil},
-		{"folders in folders", map[string][]byte{"d/a.png": photo, "d/e/b.png": photo}, denoise("d"), 0, []string{"skipped folders: d/e; --recursive"}, nil},
+		{"folders in folders", map[string][]byte{"d/a.png": photo, "d/e/b.png": photo}, denoise("d"), 0, []string{"skipped 1: a folder; --recursive restores its pictures too: e"}, nil},
+		{"quiet", map[string][]byte{"d/a.png": photo, "d/notes.txt": photo, "d/.b.png": photo}, denoise("d", "-q"), 0, []string{"skipped 2\n"}, nil},
+		{"names in both cases", map[string][]byte{"d/DSC_1.JPG": camera, "d/dsc_1.jpg": camera, "d/b.jpg": camera}, denoise("d", "--out", "o"), 0, nil, format("o/dsc_1.jpg-2.restored.jpg", "jpeg")},
 		{"recursive", map[string][]byte{"d/a.png": photo, "d/e/b.png": photo}, denoise("d", "--recursive", "--out", "o"), 0, nil, format("o/e/b.restored.png", "png")},
 		{"cut JPEG", map[string][]byte{"x.jpg": camera[:len(camera)-200]}, denoise("x.jpg"), 3, []string{"failed: x.jpg", "truncated data"}, nil},
 		{"bomb", map[string][]byte{"x.tif": bomb}, denoise("x.tif"), 3, []string{"failed: x.tif", "it has 1 of 5000 strips or tiles"}, nil},

@@ -136,7 +136,7 @@ func TestRestoreSeveral(t *testing.T) {
 	write(t, filepath.Join(dir, "notes.md"), []byte("no picture"))
 	e := ddiff(t, "restore", dir, "--task", "hdr", "--steps", "3", "--threads", "1", "--set", "sigma=0.02,0.05", "--out", into)
 	wantCode(t, e, 0)
-	wantMessage(t, e, "skipped files, neither pictures nor .npy: 1")
+	wantMessage(t, e, "skipped 1: neither a picture nor a .npy file: notes.md")
 	wantMessage(t, e, "warning: "+filepath.Join(into, "a.npy.sigma=0.02.restored.png")+": 3 steps, the preset natural has 150")
 	entries, err := os.ReadDir(into)
 	must(t, err)

@@ -54,7 +54,7 @@ func TestRunOnArguments(t *testing.T) {
 	e := restore(t, args...)
 	wantCode(t, e, 0)
 	wantCounts(t, e, 3, 0, 0, out)
-	wantMessage(t, e, "skipped 1 non-image arguments")
+	wantMessage(t, e, "skipped 1: not an image: notes.md")
 	wantItems(t, out, 3)
 	wantNames(t, out, "chelsea.hdr.png", "rocket.hdr.png", "tea, {hot} [1] ü.hdr.png")
 
@@ -67,7 +67,7 @@ func TestRunOnArguments(t *testing.T) {
 			Task, Method               string
 			Items, Done, Failed, To_do int
 		}
-		Items, Done, Failed, Skipped int
+		Items, Done, Failed int
 	}
 	must(t, json.Unmarshal([]byte(plan.stdout), &counts))
 	if len(counts.Groups) != 13 || counts.Items != 39 || counts.Done != 3 || counts.Failed != 0 {

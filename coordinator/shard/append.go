@@ -33,7 +33,7 @@ func (s *Sharder) Append(ctx context.Context, at Position, path, command string)
 }
 
 // rows streams the rows of a part of the dataset from its beginning.
-func (s *Sharder) rows(ctx context.Context, part Appended, skipped func(path string)) iter.Seq2[manifest.Row, error] {
+func (s *Sharder) rows(ctx context.Context, part Appended, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 	d := s.cfg.Spec.Dataset
 	if part.Path != "" {
 		d.Path = part.Path

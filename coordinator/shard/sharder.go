@@ -19,7 +19,7 @@ type sources interface {
 }
 
 // Rows streams a dataset from its beginning, as [manifest.Rows] does.
-type Rows func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error]
+type Rows func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error]
 
 // Config describes a sharder.
 type Config struct {
@@ -34,7 +34,7 @@ type Config struct {
 	// Rows reads the dataset. Default: manifest.Rows.
 	Rows Rows
 	// Skipped is called for each file of the dataset that is not an image. Optional.
-	Skipped func(path string)
+	Skipped func(manifest.Skip)
 	// Keep selects the items of the campaign; the others are left out as if they were not in it. It sees the items of
 	// unreadable rows too, which lack digests. Default: all.
 	Keep func(it *item.Item) bool
@@ -131,7 +131,7 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	read := cfg.Rows
-	cfg.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
+	cfg.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for row, err := range read(ctx, d, skipped) {
 				if err == nil {

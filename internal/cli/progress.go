@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -28,20 +29,20 @@ type Progress struct {
 	style       Style
 
 	mu       sync.Mutex
-	items    int           // of the campaign, as far as it has been read
-	complete bool          // the dataset has been read to its end
-	found    int           // items that earlier runs restored
-	refused  int           // items that failed before any worker attempted them
-	ended    int           // items that a worker of this run settled
-	allSteps int           // solver steps of the items to restore
-	made     float64       // solver steps of this run, with parts of steps
-	warned   int           // warnings of finished items
-	files    int           // files of the dataset that are no images
-	first    float64       // made at began
-	began    time.Time     // when made grew first: before, models were compiled
-	last     time.Time     // when made grew
-	expected time.Time     // end of the run, as foreseen before the first step
-	stopped  chan struct{} // nil before begin
+	items    int            // of the campaign, as far as it has been read
+	complete bool           // the dataset has been read to its end
+	found    int            // items that earlier runs restored
+	refused  int            // items that failed before any worker attempted them
+	ended    int            // items that a worker of this run settled
+	allSteps int            // solver steps of the items to restore
+	made     float64        // solver steps of this run, with parts of steps
+	warned   int            // warnings of finished items
+	skips    manifest.Skips // entries of the dataset that are no rows
+	first    float64        // made at began
+	began    time.Time      // when made grew first: before, models were compiled
+	last     time.Time      // when made grew
+	expected time.Time      // end of the run, as foreseen before the first step
+	stopped  chan struct{}  // nil before begin
 	ticker   sync.WaitGroup
 }
 
@@ -84,12 +85,12 @@ func (p *Progress) Entered(items, steps int, complete bool) {
 		return
 	}
 	p.complete = true
+	p.clear()
+	if !p.json {
+		fmt.Fprint(p.err, p.skips.Report(p.quiet))
+	}
 	if p.silent() {
 		return
-	}
-	p.clear()
-	if p.files > 0 {
-		fmt.Fprintf(p.err, "skipped %d hidden or non-image files of the dataset\n", p.files)
 	}
 	noun := "items"
 	if p.items == 1 {
@@ -232,11 +233,18 @@ func (p *Progress) Advanced(steps float64) {
 	}
 }
 
-// Skipped counts a file of the dataset that is no image.
-func (p *Progress) Skipped(string) {
+// Skipped counts an entry of the dataset that is no row.
+func (p *Progress) Skipped(e manifest.Skip) {
 	p.mu.Lock()
-	p.files++
+	p.skips.Add(e)
 	p.mu.Unlock()
+}
+
+// Skips returns the entries of the dataset that are no rows, to add to the counts of a run.
+func (p *Progress) Skips() manifest.Skips {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append(manifest.Skips{}, p.skips...)
 }
 
 // clear removes the status line; p.mu is locked.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -26,10 +27,10 @@ func TestStatusLineWhileReading(t *testing.T) {
 	if got, want := p.line(), "reading the dataset: 20 items  1 of 20 found  1 restored"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	p.Skipped("notes.md")
+	p.Skipped(manifest.Skip{Path: "notes.md", Reason: manifest.SkipKind})
 	p.Finished(ending(item.OutcomeFailed, 0), false)
 	p.Entered(30, 600, true)
-	want := "failed: cat (hdr): the reason\nskipped 1 hidden or non-image files of the dataset\n30 items, 1 of them are done, 28 to do\n"
+	want := "failed: cat (hdr): the reason\nskipped 1: not an image: notes.md\n30 items, 1 of them are done, 28 to do\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}

@@ -214,7 +214,8 @@ const (
 	WarnPreset   = "preset"   // the preset belongs to another prior
 	WarnAlpha    = "alpha"    // the alpha channel of the measurement was composited over white
 	WarnTables   = "tables"   // the quantisation tables of a JPEG file are not those of the task's quality
-	WarnProfile  = "profile"  // the ICC profile of the measurement cannot be kept
+	WarnProfile  = "profile"  // what says how the measurement's colours are meant cannot be kept, such as an ICC profile
+	WarnFile     = "file"     // something of the measurement's file beside its pixels cannot be kept, such as further pages
 )
 
 // WarningCodes joins the codes of warnings, in order, with semicolons.

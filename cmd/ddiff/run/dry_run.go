@@ -49,11 +49,11 @@ type plannedGroup struct {
 
 // plan is the outcome of a dry run.
 type plan struct {
-	groups  []*plannedGroup // in the order of the campaign
-	byCell  map[sweep.Cell]*plannedGroup
-	skipped int     // files of the dataset that are no images
-	work    float64 // of the items to do, see cli.Work
-	cost    func(it *item.Item) (item.Cost, error)
+	groups []*plannedGroup // in the order of the campaign
+	byCell map[sweep.Cell]*plannedGroup
+	skips  manifest.Skips // entries of the dataset that are no rows
+	work   float64        // of the items to do, see cli.Work
+	cost   func(it *item.Item) (item.Cost, error)
 }
 
 func (p *plan) group(it item.Item) (*plannedGroup, error) {
@@ -100,7 +100,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 		}
 		all := plan{byCell: map[sweep.Cell]*plannedGroup{}, cost: func(it *item.Item) (item.Cost, error) { return costOf(it, p, o.Catalogue) }}
 		sharder, err := shard.New(shard.Config{
-			Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: func(string) { all.skipped++ },
+			Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: all.skips.Add,
 		})
 		if err != nil {
 			return err
@@ -205,12 +205,10 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 	if o.JSON {
 		err = json.NewEncoder(stdout).Encode(map[string]any{
 			"groups": p.groups, "items": sum.Items, "done": sum.Done, "to_do": sum.ToDo, "failed": sum.Failed,
-			"skipped": p.skipped, "out": output, "estimated_seconds": math.Round(takes.Seconds()),
+			"left_out": p.skips, "out": output, "estimated_seconds": math.Round(takes.Seconds()),
 		})
 	} else {
-		if p.skipped > 0 && !o.Quiet {
-			fmt.Fprintf(stderr, "skipped %d hidden or non-image files of the dataset\n", p.skipped)
-		}
+		fmt.Fprint(stderr, p.skips.Report(o.Quiet))
 		switch {
 		case sum.ToDo == 0 || o.Quiet:
 		case takes == 0:

@@ -93,17 +93,38 @@ func newRestoreCommand(c manifest.Catalogue) *cobra.Command {
 
 // run restores the files.
 func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	inputs, refused, skipped, folders, err := findPictures(args, o.recursive)
+	inputs, refused, skips, err := findPictures(args, o.recursive)
 	if err == nil {
 		err = o.resolveOutput(inputs)
 	}
 	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
-	distinguish(inputs)
-	if inputs, err = o.look(flags, inputs, refused, stderr); err != nil {
+	distinguish(inputs, o.into)
+	groups, err := o.look(flags, inputs, refused, &skips, stderr)
+	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
+	if !o.JSON {
+		fmt.Fprint(stderr, skips.Report(o.Quiet))
+	}
+	total := &totals{JSON: o.JSON, stdout: stdout, stderr: stderr, skips: skips}
+	for _, g := range groups {
+		if err = o.restoreGroup(ctx, flags, g, refused, total); err != nil {
+			break
+		}
+		refused = nil // they were reported
+	}
+	if err != nil && !total.began {
+		return err
+	}
+	return errors.Join(err, total.summarize(err))
+}
+
+// restoreGroup restores pictures with one task, reports the refused ones, and adds to the counts.
+func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, g group, refused map[string]error, total *totals) error {
+	stderr, inputs := total.stderr, g.inputs
+	g.choose(&o, flags)
 	if err := o.takeBlur(); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
@@ -123,7 +144,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		}
 	}
 	spec.KeepObserved = o.keep(flags, spec)
-	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
+	w := &pictureWriter{restoreOptions: o, spec: spec, total: total, stdout: total.stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
 	log, err := o.Process.Logger(stderr)
 	if err != nil {
 		return err
@@ -152,14 +173,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		w.fail(name, refused[name])
 	}
-	if skipped > 0 && !o.JSON && !o.Quiet {
-		fmt.Fprintf(stderr, "skipped files, neither pictures nor .npy: %d\n", skipped)
-	}
-	if len(folders) > 0 && !o.JSON && !o.Quiet {
-		fmt.Fprintln(stderr, skippedFolders(folders))
-	}
+	defer w.count()
 	if len(todo) == 0 {
-		return w.summarize(manifest.Counts{}, nil)
+		return nil
 	}
 	if o.results != "" { // a campaign opens the devices itself
 		if err := errors.Join(w.tileCampaign(ctx, runtimes, log, todo), cli.CloseRuntimes(runtimes)); err != nil {
@@ -173,8 +189,8 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 			return err
 		}
 	}
-	counts, ran := w.restore(ctx, runtimes, todo)
-	return errors.Join(ran, w.summarize(counts, ran))
+	w.counts, err = w.restore(ctx, runtimes, todo)
+	return err
 }
 
 // plan returns the campaign of a restoration. The catalogue of o gets its operator file.

@@ -31,7 +31,6 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 	}
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var counts manifest.Counts
 	var ran error
 	err := embedded.WithCampaign(ctx, w.spec, shown, stdout, w.stderr, func(e embedded.Campaign) error {
 		e.Rows, w.show = pictureRows(todo), e.Show
@@ -57,20 +56,20 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 		ran = e.Process(working, run, worker)
 		ran = cmp.Or(w.full, ran)
 		e.Show.Stop()
-		counts = run.Counts()
-		if ran != nil && counts.Items == 0 {
+		w.counts = run.Counts()
+		if ran != nil && w.counts.Items == 0 {
 			return ran
 		}
 		_, closed := run.Close(context.WithoutCancel(ctx))
 		return closed
 	})
-	if counts.Items == 0 && err != nil {
+	if w.counts.Items == 0 && err != nil {
 		if errors.Is(existed, fs.ErrNotExist) && !errors.Is(err, storage.ErrLocked) {
 			discardOutput(w.spec.Output)
 		}
 		return err
 	}
-	return errors.Join(err, ran, w.summarize(counts, ran))
+	return errors.Join(err, ran)
 }
 
 // tileCampaign gives the campaign of kept results the tiles of a restoration without them, if one of its pictures needs tiles.
@@ -107,7 +106,7 @@ func (w *pictureWriter) tileCampaign(ctx context.Context, runtimes []*onnxruntim
 
 // pictureRows is a dataset of measurements.
 func pictureRows(inputs []*picture) shard.Rows {
-	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	return func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i, in := range inputs {
 				row := manifest.Row{Index: i, Name: in.name, Measurement: in.path, Overrides: manifest.Overrides{Params: in.params, Kernel: in.kernel}}

@@ -57,11 +57,13 @@ type picture struct {
 }
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
-// pictures of a folder, and those in it that ddiff wrote into an output, are no inputs. skipped counts other files of folders, folders names the folders in them, which recursive reads too; an argument that is
+// pictures of a folder, and those in it that ddiff wrote into an output, are no inputs. skips has the other files and folders of folders; an argument that is
 // no measurement, and a folder that cannot be read, has its error in refused.
-func findPictures(args []string, recursive bool) (inputs []*picture, refused map[string]error, skipped int, folders []string, err error) {
+func findPictures(args []string, recursive bool) (inputs []*picture, refused map[string]error, skips manifest.Skips, err error) {
 	refused = map[string]error{}
 	seen := map[string]bool{}
+	skip := func(path, reason string) { skips.Add(manifest.Skip{Path: path, Reason: reason}) }
+	below := "" // the first folder that is not read
 	add := func(name, sub string) error {
 		path, err := filepath.Abs(name)
 		if err != nil || seen[path] {
@@ -77,7 +79,7 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
-			return nil, nil, 0, nil, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
+			return nil, nil, nil, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
 		case info.IsDir():
 			root := arg + string(filepath.Separator) // also of a link
 			err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -88,15 +90,22 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 				case err != nil:
 					refused[path] = errors.Unwrap(err)
 				case path == root:
-				case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || manifest.IsWritten(path)):
-					return fs.SkipDir
-				case strings.HasPrefix(e.Name(), ".") || again && !e.IsDir():
+				case manifest.IsWritten(path):
+					skip(path, manifest.SkipWritten)
+					return skipDir(e)
+				case strings.HasPrefix(e.Name(), "."):
+					if !e.IsDir() && isMeasurement(path) {
+						skip(path, manifest.SkipHidden)
+					}
+					return skipDir(e)
+				case again && !e.IsDir():
 				case e.IsDir() && !recursive:
-					folders = append(folders, path)
+					below = cmp.Or(below, path)
+					skip(path, skipFolder)
 					return fs.SkipDir
 				case e.IsDir():
-				case !isMeasurement(path), manifest.IsWritten(path):
-					skipped++
+				case !isMeasurement(path):
+					skip(path, skipKind)
 				default:
 					sub, err := filepath.Rel(root, filepath.Dir(path))
 					return errors.Join(err, add(path, sub))
@@ -104,44 +113,67 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 				return nil
 			})
 			if err != nil {
-				return nil, nil, 0, nil, err
+				return nil, nil, nil, err
 			}
 		case len(args) > 1 && manifest.IsWritten(arg): // a shell's pattern names it
-			skipped++
+			skip(arg, manifest.SkipWritten)
 		case isMeasurement(arg):
 			if err := add(arg, ""); err != nil {
-				return nil, nil, 0, nil, err
+				return nil, nil, nil, err
 			}
 		case len(args) > 1:
 			refused[arg] = errNoMeasurement
 		default:
-			return nil, nil, 0, nil, fmt.Errorf("%s: %w", arg, errNoMeasurement)
+			return nil, nil, nil, fmt.Errorf("%s: %w", arg, errNoMeasurement)
 		}
 	}
 	if len(inputs) == 0 && len(refused) > 0 {
 		name := slices.Min(slices.Collect(maps.Keys(refused)))
-		return nil, nil, 0, nil, fmt.Errorf("%s: %w", name, refused[name])
+		return nil, nil, nil, fmt.Errorf("%s: %w", name, refused[name])
 	}
 	if len(inputs) == 0 {
 		remedy := ""
-		if len(folders) > 0 {
-			remedy = ", or --recursive for " + folders[0]
+		if below != "" {
+			remedy = ", or --recursive for " + below
 		}
-		return nil, nil, 0, nil, errors.New("no picture found; give PNG, JPEG, TIFF, WebP, BMP, GIF or .npy files, or folders of them" + remedy)
+		return nil, nil, nil, errors.New("no picture found; give PNG, JPEG, TIFF, WebP, BMP, GIF or .npy files, or folders of them" + remedy)
 	}
-	return inputs, refused, skipped, folders, nil
+	return inputs, refused, skips, nil
 }
 
-// distinguish gives pictures of one name and different extensions, whose restored pictures have one extension, names with their own.
-func distinguish(inputs []*picture) {
+// The reasons of restore for a skipped entry beside those of manifest.
+const (
+	skipKind   = "neither a picture nor a .npy file"
+	skipFolder = "a folder; --recursive restores its pictures too"
+)
+
+// skipDir passes over a directory whose entry WalkDir visits, and over nothing else after a file.
+func skipDir(e fs.DirEntry) error {
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// distinguish gives restored pictures in a folder, or beside their inputs, different names, also where a file system ignores case: pictures of
+// one name and different extensions keep their extension, and a name that is still taken gets a number.
+func distinguish(inputs []*picture, folder string) {
 	targets := map[string]int{}
 	for _, in := range inputs {
-		targets[cli.Fold(in.target("", ""))]++
+		targets[cli.Fold(in.target(folder, ""))]++
 	}
 	for _, in := range inputs {
-		if targets[cli.Fold(in.target("", ""))] > 1 {
+		if targets[cli.Fold(in.target(folder, ""))] > 1 {
 			in.base = filepath.Base(in.path)
 		}
+	}
+	taken := map[string]bool{}
+	for _, in := range inputs {
+		base := in.base
+		for n := 2; taken[cli.Fold(in.target(folder, ""))]; n++ {
+			in.base = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[cli.Fold(in.target(folder, ""))] = true
 	}
 }
 
@@ -182,6 +214,8 @@ type pictureWriter struct {
 	written int
 	warned  int // also of those that are restored already
 	skipped int // inputs that are restored already
+	counts  manifest.Counts
+	total   *totals
 	errs    []error
 	full    error // no space is left for a restored picture, so that no further one is restored
 }
@@ -193,16 +227,12 @@ func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 		w.inputs[in.name] = in
 	}
 	var existing []*picture // with a file of the name
-	taken, writable := map[string]string{}, map[string]error{}
+	writable := map[string]error{}
 	for _, in := range inputs {
 		target := in.target(w.into, "")
 		if err := w.checkNoInput(in, target); err != nil && w.single() { // the names of several restorations are not known yet
 			return nil, cli.Usage(fmt.Errorf("restore: %w", err))
 		}
-		if other, ok := taken[cli.Fold(target)]; ok {
-			return nil, cli.Usage(fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target))
-		}
-		taken[cli.Fold(target)] = in.name
 		folder := filepath.Dir(target)
 		if _, known := writable[folder]; !known && w.into == "" {
 			writable[folder] = checkWritable(folder)
@@ -426,7 +456,9 @@ func (w *pictureWriter) write(res restored, tail string) {
 	var file []byte
 	err := errors.Join(checkLength(target), w.checkNoInput(in, target)) // the names of several restorations are known only now
 	if err == nil {
-		if file, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
+		var lost []item.Warning
+		if file, lost, err = w.encode(in, target, res.picture, res.image, res.Item.MeasurementRange); err == nil {
+			res.Warnings = append(slices.Clip(res.Warnings), lost...)
 			err = writeNew(target, file, w.force || w.replacesPreview(target))
 		}
 	}
@@ -509,23 +541,6 @@ func (w *pictureWriter) fail(name string, err error) {
 		return
 	}
 	fmt.Fprintln(w.stderr, cli.StyleOf(w.stderr).Red("failed:"), cli.Printable(cli.OneLine(err)))
-}
-
-// summarize prints the counts. Its error has the inputs without a restored picture.
-func (w *pictureWriter) summarize(n manifest.Counts, ran error) error {
-	if w.skipped > 0 && !w.JSON {
-		fmt.Fprintf(w.stderr, "skipped pictures, restored already: %d; --force restores them again\n", w.skipped)
-	}
-	failed := n.Failed + len(w.errs)
-	if w.JSON {
-		w.printJSON(map[string]int{"done": w.written, "failed": failed, "dead": n.Dead, "pending": n.Pending, "skipped": w.skipped, "warned": w.warned})
-	} else {
-		fmt.Fprintf(w.stdout, "done=%d failed=%d dead=%d skipped=%d warned=%d\n", w.written, failed, n.Dead, w.skipped, w.warned)
-	}
-	if ran == nil && failed+n.Dead > 0 {
-		return fmt.Errorf("%w: %d failed, %d dead", cli.ErrIncomplete, failed, n.Dead)
-	}
-	return nil
 }
 
 // existsError is the path of an existing file that is not replaced.

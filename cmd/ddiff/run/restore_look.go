@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,49 +32,65 @@ const (
 // errNoTask is the error of pictures for which no task is given, or found.
 var errNoTask = errors.New("give one --task NAME, or one --operator FILE: the degradation of the pictures; see: ddiff tasks")
 
-// look chooses the task of pictures for which a person stated nothing, and says why: denoising where there is noise, else the compression of JPEG. Both leave a picture that
-// needs neither as it is, more or less. It returns the pictures; one that cannot be read has its error in refused.
-func (o *restoreOptions) look(flags *pflag.FlagSet, inputs []*picture, refused map[string]error, stderr io.Writer) (readable []*picture, err error) {
+// group are the pictures that one task restores. An empty task is the one that a person stated.
+type group struct {
+	task   string
+	inputs []*picture
+}
+
+// choose sets the flags of a command to the task of the group.
+func (g group) choose(o *restoreOptions, flags *pflag.FlagSet) {
+	if g.task == "" {
+		return
+	}
+	o.Tasks, flags.Lookup("task").Changed = []string{g.task}, true
+	if flags.Lookup("sigma").Changed = g.task == operator.Denoise; g.task == operator.Denoise {
+		o.Spec.Sigma = item.SigmaAuto
+	}
+}
+
+// skipSound is the reason for a picture that look leaves as it is.
+const skipSound = "neither noise nor strong compression was found; a blur is not undone without being asked, and a small size is not looked for: give --task NAME, see: ddiff tasks"
+
+// look chooses the task of each picture for which a person stated nothing, and says why: denoising where there is noise, else the compression of JPEG. A picture that
+// needs neither is skipped; one that cannot be read has its error in refused.
+func (o *restoreOptions) look(flags *pflag.FlagSet, inputs []*picture, refused map[string]error, skips *manifest.Skips, stderr io.Writer) (groups []group, err error) {
 	stated := slices.ContainsFunc([]string{"param", "mask", "kernel", "sigma", "photons", "set", "solver", "preset", "operator", "task"}, flags.Changed)
 	if stated {
-		return inputs, nil
+		return []group{{"", inputs}}, nil
 	}
-	tasks := map[string]string{} // to one of its pictures
+	sound := false
 	for _, in := range inputs {
 		if raster.IsNPY(beginningOf(in.path)) {
-			return nil, fmt.Errorf("%s is an array, whose degradation is not looked for: %w", in.name, errNoTask)
+			refused[in.name] = fmt.Errorf("it is an array, whose degradation is not looked for: %w", errNoTask)
+			continue
 		}
 		found, task, err := examine(in.path, o.Catalogue.Operators)
 		if err != nil {
 			refused[in.name] = err
 			continue
 		}
-		readable = append(readable, in)
-		switch task {
-		case "":
-			found += "; nothing to restore for certain"
+		switch at := slices.IndexFunc(groups, func(g group) bool { return g.task == task }); {
+		case task == "":
+			sound = true
+			skips.Add(manifest.Skip{Path: in.name, Reason: skipSound})
+			found += "; skipped"
+		case at >= 0:
+			groups[at].inputs = append(groups[at].inputs, in)
 		default:
+			groups = append(groups, group{task, []*picture{in}})
+		}
+		if task != "" {
 			found += "; restored with --task " + task
 		}
-		tasks[task] = in.name
 		if !o.JSON && !o.Quiet {
 			fmt.Fprintln(stderr, cli.Printable(in.name+": "+found))
 		}
 	}
-	names := slices.Sorted(maps.Keys(tasks))
-	switch {
-	case len(names) == 0:
+	if len(groups) == 0 && !sound {
 		return nil, fmt.Errorf("%s: %w", inputs[0].name, refused[inputs[0].name])
-	case len(names) > 1:
-		return nil, fmt.Errorf("%s and %s need different tasks: %w", tasks[names[0]], tasks[names[1]], errNoTask)
-	case names[0] == "":
-		return nil, fmt.Errorf("neither noise nor strong compression was found; a blur is not undone without being asked, and a small size is not looked for: %w", errNoTask)
 	}
-	o.Tasks = names
-	if flags.Lookup("task").Changed = true; names[0] == operator.Denoise {
-		o.Spec.Sigma, flags.Lookup("sigma").Changed = item.SigmaAuto, true
-	}
-	return readable, nil
+	return groups, nil
 }
 
 // examine describes a picture, and returns the task that restores it, "" for none.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -161,20 +160,30 @@ func (o *restoreOptions) keep(flags *pflag.FlagSet, spec *manifest.Spec) bool {
 	return spec.Tasks[0].Name == operator.Inpaint
 }
 
-// encode returns the file of a restored picture in the format of its target. restored is its PNG file; img is nil where only that file is known.
-func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *item.ValueRange) ([]byte, error) {
+// encode returns the file of a restored picture in the format of its target, and warnings of what this file cannot have of the measurement's. restored
+// is its PNG file; img is nil where only that file is known.
+func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *item.ValueRange) ([]byte, []item.Warning, error) {
 	format, _ := restorer.FormatOf(target)
 	data, err := regular.Read(in.path, manifest.MaxFileBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.strip {
 		if stripped, err := passport.Strip(restored); err == nil {
 			restored = stripped
 		} else if !errors.Is(err, passport.ErrNone) { // of a mean
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	file, err := o.encodeFrom(data, format, restored, img, r)
+	if o.strip {
+		return file, nil, err
+	}
+	return file, restorer.Losses(data, format), err
+}
+
+// encodeFrom is encode of a measurement's file.
+func (o *restoreOptions) encodeFrom(data []byte, format restorer.Format, restored []byte, img *raster.Image, r *item.ValueRange) (_ []byte, err error) {
 	var source *raster.Picture
 	if !raster.IsNPY(data) {
 		if source, err = raster.DecodePicture(data); err != nil {
@@ -209,14 +218,4 @@ func (o *restoreOptions) hasForm(in *picture, target string) bool {
 	}
 	ok, err := restorer.HasForm(file, source, restorer.FileOptions{Format: format, Quality: o.quality, Strip: o.strip})
 	return ok && err == nil
-}
-
-// skippedFolders is the line on folders in folders.
-func skippedFolders(names []string) string {
-	const most = 3
-	shown := strings.Join(names[:min(most, len(names))], ", ")
-	if len(names) > most {
-		shown += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return fmt.Sprintf("skipped folders: %s; --recursive restores their pictures too", cli.Printable(shown))
 }

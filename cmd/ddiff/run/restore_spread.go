@@ -52,7 +52,7 @@ func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored, r
 		if err := errors.Join(checkLength(target), w.checkNoInput(in, target)); err != nil {
 			return err
 		}
-		if data, err = w.encode(in, target, data, nil, nil); err != nil {
+		if data, _, err = w.encode(in, target, data, nil, nil); err != nil {
 			return fmt.Errorf("encode the %s of the runs: %w", name, err)
 		}
 		old, _ := passportOf(target)

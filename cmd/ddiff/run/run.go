@@ -45,8 +45,8 @@ func newRunCommand(c manifest.Catalogue) *cobra.Command {
 				return err
 			}
 			stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
-			if skipped > 0 && !o.JSON && !o.Quiet {
-				fmt.Fprintf(stderr, "skipped %d non-image arguments\n", skipped)
+			if !o.JSON {
+				fmt.Fprint(stderr, skipped.Report(o.Quiet))
 			}
 			if note := campaign.DefaultsNote(spec); note != "" && !o.JSON && !o.Quiet {
 				fmt.Fprintln(stderr, note)

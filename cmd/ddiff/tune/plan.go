@@ -86,7 +86,7 @@ type tuningPlan struct {
 	names    map[string][]string // names of rows by digest
 	folds    []tune.Fold
 	failed   []item.Result
-	skipped  int
+	skips    manifest.Skips
 }
 
 // planTuning reads the dataset and divides its images. It solves nothing.
@@ -99,7 +99,7 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c manifest.Catalogue, 
 	t := &tuningPlan{methods: c.Methods, byKey: map[contestKey]*contest{}, fromTask: map[string]bool{}, names: map[string][]string{}}
 	var own error
 	sharder, err := shard.New(shard.Config{
-		Spec: &all, Prior: p, Sources: sources, Catalogue: c, Skipped: func(string) { t.skipped++ },
+		Spec: &all, Prior: p, Sources: sources, Catalogue: c, Skipped: t.skips.Add,
 		Rows: filterRows(sources.Rows, func(r manifest.Row) bool {
 			if len(r.Overrides.Params) > 0 || r.Overrides.Sigma != nil || r.Overrides.Photons != nil {
 				own = cli.Usage(fmt.Errorf("tune: row %s has its own sigma, photons or parameters; leave these columns out with dataset.columns, "+
@@ -134,7 +134,7 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c manifest.Catalogue, 
 
 // filterRows returns the rows of a dataset that a condition accepts.
 func filterRows(rows shard.Rows, keep func(manifest.Row) bool) shard.Rows {
-	return func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
+	return func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for row, err := range rows(ctx, d, skipped) {
 				if (err != nil || keep(row)) && !yield(row, err) {

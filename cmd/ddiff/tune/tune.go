@@ -90,8 +90,8 @@ func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if err != nil {
 		return cli.Usage(fmt.Errorf("tune: %w", err))
 	}
-	if skipped > 0 && !o.JSON && !o.Quiet {
-		fmt.Fprintf(stderr, "skipped %d non-image arguments\n", skipped)
+	if !o.JSON {
+		fmt.Fprint(stderr, skipped.Report(o.Quiet))
 	}
 	if o.DryRun {
 		return o.plan(ctx, spec, stdout, stderr)

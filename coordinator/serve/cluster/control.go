@@ -151,7 +151,7 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	}
 	defer c.counts.Release(1)
 	rows, items := 0, 0
-	for row, err := range c.cfg.Rows(limited, spec.Dataset, func(string) {}) {
+	for row, err := range c.cfg.Rows(limited, spec.Dataset, nil) {
 		if limited.Err() != nil || rows == countRows {
 			out.More = true
 			break

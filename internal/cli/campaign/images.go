@@ -54,17 +54,17 @@ func (o Options) replacement() (path, flag string) {
 	return o.images, "--images"
 }
 
-// imageCampaign makes a campaign for the images that the arguments or --images name. Skipped counts arguments that
+// imageCampaign makes a campaign for the images that the arguments or --images name. Skipped has the arguments that
 // are no images, as a shell's photos/* may have.
-func (o Options) imageCampaign(args []string) (spec *manifest.Spec, skipped int, err error) {
+func (o Options) imageCampaign(args []string) (spec *manifest.Spec, skipped manifest.Skips, err error) {
 	from, flag := o.replacement()
 	switch {
 	case o.images != "" && o.Measurement != "":
-		return nil, 0, errors.New("run: give --images or --measurement, not both; a list has columns for both")
+		return nil, nil, errors.New("run: give --images or --measurement, not both; a list has columns for both")
 	case len(args) > 0 && from != "":
-		return nil, 0, fmt.Errorf("%s %s: there is also the argument %s; give arguments or %s, not both", flag, from, args[0], flag)
+		return nil, nil, fmt.Errorf("%s %s: there is also the argument %s; give arguments or %s, not both", flag, from, args[0], flag)
 	case len(args) == 0 && from == "":
-		return nil, 0, errors.New("run: nothing to run; give a campaign file, or images and --task")
+		return nil, nil, errors.New("run: nothing to run; give a campaign file, or images and --task")
 	case from != "":
 		args = []string{from}
 	}
@@ -72,30 +72,29 @@ func (o Options) imageCampaign(args []string) (spec *manifest.Spec, skipped int,
 	for _, arg := range args {
 		switch ok, err := isDataset(arg, len(args) == 1); {
 		case isCampaign(arg) && from == "":
-			return nil, 0, fmt.Errorf("run: %s is a campaign file; give one campaign file alone, or images", arg)
+			return nil, nil, fmt.Errorf("run: %s is a campaign file; give one campaign file alone, or images", arg)
 		case err != nil && from == "":
-			return nil, 0, fmt.Errorf("run: %s: %w", arg, err)
+			return nil, nil, fmt.Errorf("run: %s: %w", arg, err)
 		case !ok && len(args) > 1:
-			skipped++
+			skipped.Add(manifest.Skip{Path: arg, Reason: manifest.SkipKind})
 		default:
 			paths = append(paths, arg)
 		}
 	}
 	if len(paths) == 0 {
-		return nil, 0, fmt.Errorf("run: none of the %d arguments is an image; give PNG, JPEG, TIFF or WebP files", len(args))
+		return nil, nil, fmt.Errorf("run: none of the %d arguments is an image; give PNG, JPEG, TIFF or WebP files", len(args))
 	}
 	if len(o.Tasks)+len(o.OperatorFiles) == 0 {
-		return nil, 0, errors.New("--task is missing; give --task NAME or --task all, see: ddiff tasks")
+		return nil, nil, errors.New("--task is missing; give --task NAME or --task all, see: ddiff tasks")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, 0, fmt.Errorf("run: %w", err)
+		return nil, nil, fmt.Errorf("run: %w", err)
 	}
 	spec = manifest.Default()
 	spec.Dataset.Measurements = o.Measurement != ""
 	spec.Dataset.Path = manifest.ResolveDataset(dir, paths[0])
-	base, _, _ := strings.Cut(filepath.Base(spec.Dataset.Path), "?")
-	spec.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	spec.Name = manifest.NameOf(spec.Dataset.Path)
 	if len(paths) > 1 {
 		spec.Name = fmt.Sprintf("%.60s and %d more", spec.Name, len(paths)-1)
 	}

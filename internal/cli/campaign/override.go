@@ -11,23 +11,23 @@ import (
 	"ddiff/restore/item"
 )
 
-// Read reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the
+// Read reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped has the
 // arguments that are no images. The catalogue of o gets the campaign's operator files.
-func (o *Options) Read(flags *pflag.FlagSet, args []string) (spec *manifest.Spec, skipped int, err error) {
+func (o *Options) Read(flags *pflag.FlagSet, args []string) (spec *manifest.Spec, skipped manifest.Skips, err error) {
 	if len(args) == 1 && isCampaign(args[0]) {
 		spec, err = o.loadCampaign(args[0])
 	} else {
 		spec, skipped, err = o.imageCampaign(args)
 	}
 	if err != nil {
-		return nil, 0, cli.Usage(err)
+		return nil, nil, cli.Usage(err)
 	}
 	swept := !flags.Changed("operator") && len(distinctTasks(spec)) == len(spec.Tasks)
 	if err := o.Override(flags, spec); err != nil {
 		if cli.ExitCode(err) == cli.ExitPrior {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		return nil, 0, cli.Usage(err)
+		return nil, nil, cli.Usage(err)
 	}
 	err = spec.Validate(o.Catalogue)
 	if swept && err != nil { // a flag in place of a list makes cells of the file's sweep equal
@@ -38,7 +38,7 @@ func (o *Options) Read(flags *pflag.FlagSet, args []string) (spec *manifest.Spec
 		spec.Tasks = tasks
 	}
 	if err != nil {
-		return nil, 0, cli.Usage(err)
+		return nil, nil, cli.Usage(err)
 	}
 	return spec, skipped, nil
 }

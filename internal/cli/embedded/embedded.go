@@ -334,6 +334,7 @@ func (e Campaign) print(n manifest.Counts, s aggregate.Summary, ran error, stdou
 	if asJSON {
 		err := json.NewEncoder(stdout).Encode(map[string]any{
 			"done": n.Done, "failed": n.Failed, "dead": n.Dead, "pending": n.Pending, "out": e.Spec.Output,
+			"left_out": e.Show.Skips(),
 		})
 		return errors.Join(err, incomplete(n, ran))
 	}

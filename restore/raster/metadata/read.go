@@ -170,7 +170,7 @@ func iptc(b []byte) []byte {
 
 // described are the tags of the first directory of a TIFF file that describe the picture, not its pixels.
 var described = []uint16{
-	269, 270, 271, 272, tiff.TagXResolution, tiff.TagYResolution, 285, tiff.TagResolutionUnit, 305, 306, 315, 316, 18246, 18249, 33432, 40091, 40092, 40093, 40094, 40095,
+	269, tiff.TagDescription, 271, 272, tiff.TagXResolution, tiff.TagYResolution, 285, tiff.TagResolutionUnit, 305, 306, 315, 316, 18246, 18249, 33432, 40091, 40092, 40093, 40094, 40095,
 }
 
 func (m *Metadata) readTIFF(file []byte) {
@@ -198,11 +198,17 @@ func (m *Metadata) readTIFF(file []byte) {
 func describing(t *tiff.Tree) *tiff.Tree {
 	out := &tiff.Tree{Subs: t.Subs}
 	for _, e := range t.Entries {
-		if slices.Contains(described, e.Tag) {
+		if slices.Contains(described, e.Tag) && !describesStack(e) {
 			out.Entries = append(out.Entries, e)
 		}
 	}
 	return out
+}
+
+// describesStack reports whether an entry is the description in which ImageJ, tifffile and OME count the pages of their file, by which they read it.
+func describesStack(e tiff.Entry) bool {
+	text := string(bytes.TrimSpace(e.Data[:min(len(e.Data), 1<<10)]))
+	return e.Tag == tiff.TagDescription && (strings.HasPrefix(text, "ImageJ=") || strings.HasPrefix(text, `{"shape":`) || strings.Contains(text, "<OME "))
 }
 
 // exif returns the EXIF data of a file, or nil. Those of a TIFF file are the file.
@@ -331,7 +337,8 @@ func jpegProfile(file []byte) []byte {
 // xmpOrientation matches the orientation in a packet of XMP.
 var xmpOrientation = regexp.MustCompile(`(tiff:Orientation(?:=["']|>))[1-8]`)
 
-// Upright returns the properties for pixels that were turned upright and have another size. Thumbnails are left out.
+// Upright returns the properties for pixels that were turned upright and have another size. Thumbnails are left out, and properties of data that the
+// restored file has not.
 func (m Metadata) Upright(width, height int) Metadata {
 	if m.EXIF = slices.Clone(m.EXIF); m.EXIF != nil {
 		tiff.DropOthers(m.EXIF)
@@ -344,6 +351,6 @@ func (m Metadata) Upright(width, height int) Metadata {
 			tiff.SetNumber(m.EXIF, n.below, n.tag, uint32(n.v))
 		}
 	}
-	m.XMP = xmpOrientation.ReplaceAll(m.XMP, []byte("${1}1"))
+	m.XMP = withoutPointers(xmpOrientation.ReplaceAll(m.XMP, []byte("${1}1")))
 	return m
 }

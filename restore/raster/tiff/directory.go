@@ -16,6 +16,7 @@ const (
 	tagCompression     = 259
 	tagPhotometric     = 262
 	tagStripOffsets    = 273
+	TagDescription     = 270
 	TagOrientation     = 274
 	tagSamples         = 277
 	tagRowsPerStrip    = 278
@@ -77,6 +78,7 @@ type Directory struct {
 	Order   binary.ByteOrder
 	Entries []Entry
 	big     bool
+	next    uint64 // offset of the directory of the next page, 0 for none
 }
 
 // sizeOf returns the bytes of a value of a type, or 0.
@@ -122,6 +124,27 @@ func First(data []byte) (*Directory, error) {
 	return d, err
 }
 
+// Pages returns the number of pages of a file without previews and masks, 0 for another file. It looks at 1000 directories at most.
+func Pages(data []byte) (n int) {
+	d, err := First(data)
+	for range 1000 {
+		if err != nil {
+			break
+		}
+		const preview, mask = 1, 4
+		if d.or(tagSubfileType, 0)&(preview|mask) == 0 {
+			n++
+		}
+		if d.next == 0 {
+			break
+		}
+		page := &Directory{Order: d.Order, big: d.big}
+		err = page.read(data, d.next)
+		d = page
+	}
+	return n
+}
+
 // Sub reads the directory to which an entry points, such as [TagEXIF]. Nil: there is none.
 func (d *Directory) Sub(data []byte, tag uint16) *Directory {
 	at, ok := d.Number(tag)
@@ -152,6 +175,11 @@ func (d *Directory) read(data []byte, at uint64) error {
 		return damaged("its directory has %d entries", n)
 	}
 	place := int(at) + counter
+	if after := place + int(n)*size; len(data)-after >= inline {
+		if d.next = uint64(d.Order.Uint32(data[after:])); d.big {
+			d.next = d.Order.Uint64(data[after:])
+		}
+	}
 	for range n {
 		if len(data)-place < size {
 			return damaged("the file ends in its directory")

@@ -1,0 +1,80 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"ddiff/internal/redact"
+)
+
+// The reasons of a [Skip].
+const (
+	SkipKind    = "not an image"
+	SkipHidden  = "hidden"
+	SkipFolder  = "a folder; dataset.recursive: true reads the folders below"
+	SkipWritten = "written by ddiff"
+	SkipRole    = "a further picture with the same name up to the first dot; rename it, or map its ending in dataset.columns"
+)
+
+// Skip is an entry of a dataset, or an argument, that is no row.
+type Skip struct {
+	// Path is a path or an address.
+	Path string
+	// Reason is one of the constants.
+	Reason string
+}
+
+// skipNames limits the names that Skips keeps for each reason.
+const skipNames = 3
+
+// Skips counts the skipped entries of a dataset by their reason. The zero value is empty.
+type Skips []SkipCount
+
+// SkipCount is the number of entries that were skipped for a reason, and the names of the first ones.
+type SkipCount struct {
+	Reason string   `json:"reason"`
+	Count  int      `json:"count"`
+	Names  []string `json:"names"`
+}
+
+// Add counts an entry.
+func (s *Skips) Add(e Skip) {
+	at := slices.IndexFunc(*s, func(c SkipCount) bool { return c.Reason == e.Reason })
+	if at < 0 {
+		at = len(*s)
+		*s = append(*s, SkipCount{Reason: e.Reason})
+	}
+	c := &(*s)[at]
+	if c.Count++; len(c.Names) < skipNames {
+		name := redact.Address(e.Path)
+		_, member, _ := strings.Cut(name, "#")
+		c.Names = append(c.Names, printable(cmp.Or(member, path.Base(name))))
+	}
+}
+
+// Total returns the number of entries.
+func (s Skips) Total() (n int) {
+	for _, c := range s {
+		n += c.Count
+	}
+	return n
+}
+
+// Report returns a line for each reason, with the names of the first entries; brief: one line with the number of entries.
+func (s Skips) Report(brief bool) string {
+	if n := s.Total(); brief && n > 0 {
+		return fmt.Sprintf("skipped %d\n", n)
+	}
+	var lines strings.Builder
+	for _, c := range s {
+		names := strings.Join(c.Names, ", ")
+		if more := c.Count - len(c.Names); more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(&lines, "skipped %d: %s: %s\n", c.Count, c.Reason, names)
+	}
+	return lines.String()
+}
