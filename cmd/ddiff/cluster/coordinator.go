@@ -334,7 +334,7 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, p 
 	if err != nil {
 		return nil, err
 	}
-	if o.api.requireTokens && o.api.tls.Cert == "" {
+	if o.api.requireTokens && o.api.tls.Cert == "" && !serve.Local(o.api.address) {
 		cfg.Logger.Warn("the API is served without encryption: tokens can be read on the network; give --tls-cert, or put a proxy with TLS before it")
 	}
 	cfg.Logger.Info("serving the HTTP API", "address", o.api.address, "tokens", o.api.requireTokens)
