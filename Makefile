@@ -132,7 +132,7 @@ attacks: all-packages build runtime ## Run the attacks that last minutes: full d
 api-test: build ## Test the HTTP API: every route by every role, 100,000 items, 1,000 streams, S3, generated requests (3 minutes; REQUEST_SECONDS=600)
 	@{ DDIFF_API_ITEMS=100000 DDIFF_API_STREAMS=1000 go test -count=1 -v ./coordinator/serve/... ./api && \
 	   go -C internal/testbed test -count=1 -timeout 15m -v -run '^Test(API|Listen)' . && scripts/api-test.sh; } | \
-		awk '/^ *--- FAIL|^FAIL|_test.go:|curl|items=|streams=|schemathesis:/ { print; fflush() } /^FAIL/ { failed = 1 } /^schemathesis: passed/ { passed = 1 } /^routes=/ { last = $$0 } \
+		awk '/^ *--- FAIL|^FAIL|_test.go:|curl|items=|item_ms|streams=|schemathesis:/ { print; fflush() } /^FAIL/ { failed = 1 } /^schemathesis: passed/ { passed = 1 } /^routes=/ { last = $$0 } \
 			END { print last; exit failed || !passed || last !~ / failures=0$$/ }'
 
 .PHONY: operate-test

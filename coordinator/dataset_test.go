@@ -21,7 +21,7 @@ import (
 
 // filteredRows passes on the rows that include reports true for, or the error that it returns.
 func filteredRows(rows shard.Rows, include func(row *manifest.Row) (bool, error)) shard.Rows {
-	return func(ctx context.Context, d manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+	return func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for row, err := range rows(ctx, d, skipped) {
 				ok := err == nil
@@ -358,8 +358,8 @@ func TestRunEndsWithUnavailableSource(t *testing.T) {
 }
 
 // hintedRows is a dataset of n rows that state digest and size of their images, so that no image is read.
-func hintedRows(n int) func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
-	return func(_ context.Context, d manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+func hintedRows(n int) func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
+	return func(_ context.Context, d manifest.Dataset, _ func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i := range n {
 				row := manifest.Row{

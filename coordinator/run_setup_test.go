@@ -132,10 +132,10 @@ func (r *localRun) onAnnounced(res item.Result, found bool) {
 	r.finished[name] = announcement{res.Outcome, res.Reason, found}
 }
 
-func (r *localRun) onSkipped(path string) {
+func (r *localRun) onSkipped(e manifest.Skip) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.skipped = append(r.skipped, filepath.Base(path))
+	r.skipped = append(r.skipped, filepath.Base(e.Path))
 }
 
 // announced returns the announcement of an item.

@@ -35,7 +35,7 @@ func TestRunStreams(t *testing.T) {
 	c := newLocalCampaign(t, t.TempDir(), "hdr")
 	store := &compactStore{Dir: newStore(t), done: map[string]bool{}}
 	c.store = store
-	c.rows = func(ctx context.Context, _ manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+	c.rows = func(ctx context.Context, _ manifest.Dataset, _ func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			before = heap() // prior and queue server are open
 			for i := range streamRows {

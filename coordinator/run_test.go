@@ -267,7 +267,7 @@ func TestRunKeepsReport(t *testing.T) {
 	const rows = 300 // more than the first window
 	c := newLocalCampaign(t, t.TempDir(), "hdr")
 	hold := false // reading stops at the last row
-	c.rows = func(ctx context.Context, _ manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+	c.rows = func(ctx context.Context, _ manifest.Dataset, _ func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i := range rows {
 				if i == rows-1 && hold {

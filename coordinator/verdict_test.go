@@ -30,7 +30,7 @@ func TestAttackOneLie(t *testing.T) {
 		id := tc.submit("lie", 0)
 		tc.leadWith(func(c *coordinator.Config) {
 			c.Restart = time.Second
-			c.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+			c.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 				if looks.Add(1) == 1 {
 					return func(yield func(manifest.Row, error) bool) { yield(manifest.Row{}, manifest.ErrEmptyDataset) }
 				}

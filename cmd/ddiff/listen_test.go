@@ -341,7 +341,9 @@ func TestAttackView(t *testing.T) {
 	send := func(method, path, dest, content string) (status int, policy, body string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+at[1]+door+path, strings.NewReader(content))
 		must(t, err)
-		r.Header.Set("Sec-Fetch-Dest", dest)
+		if dest != "" {
+			r.Header.Set("Sec-Fetch-Dest", dest)
+		}
 		r.Header.Set("Content-Type", "application/json")
 		answer, err := browser.Do(r)
 		must(t, err)
@@ -362,10 +364,14 @@ func TestAttackView(t *testing.T) {
 	if status != http.StatusOK || len(list.Campaigns) != 1 {
 		t.Fatalf("with the session: %d %s", status, body)
 	}
-	// A report is in a frame that its page cannot leave.
+	// A report is in a frame that its page cannot leave, also in a browser that does not say what it asks for.
 	report := "/campaigns/" + list.Campaigns[0].Campaign.ID + "/report/index.html"
-	if status, policy, body := get(report, "document"); status != http.StatusOK || !strings.Contains(policy, "frame-src 'self'") || !strings.Contains(body, `<iframe title="Report" sandbox=`) {
-		t.Errorf("the frame of a report: %d %s %.300s", status, policy, body)
+	for path, dests := range map[string][]string{report: {"document", "", "iframe", "empty"}, report + "?framed=true": {"document", "empty"}} {
+		for _, dest := range dests {
+			if status, policy, body := get(path, dest); status != http.StatusOK || !strings.Contains(policy, "frame-src 'self'") || !strings.Contains(body, `<iframe title="Report" sandbox=`) {
+				t.Errorf("the frame of a report for %q: %d %s %.300s", dest, status, policy, body)
+			}
+		}
 	}
 	if status, policy, body := get(report+"?framed=true", "iframe"); status != http.StatusOK || !strings.HasPrefix(policy, "sandbox allow-scripts") || strings.Contains(policy, "allow-top-navigation") ||
 		!strings.Contains(policy, "frame-ancestors 'self'") || !strings.Contains(body, "coffee") {

@@ -23,11 +23,10 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/internal/regular"
 	"ddiff/restore/item"
+	"ddiff/storage"
 )
 
 const (
-	// maxArchives is the number of archives that are sent at once.
-	maxArchives = 16
 	// archiveChunk is the part of an archive in bytes that a client must take within sendLimit.
 	archiveChunk = 64 << 10
 	tarBlock     = 512
@@ -60,13 +59,14 @@ func (s *Server) addArchive() {
 		if err != nil {
 			return nil, s.failed(ctx, op, err)
 		}
-		if !s.archives.TryAcquire(1) {
-			return nil, Problem(api.NewError(api.ErrUnavailable, "many archives are being sent; try again later"))
+		a, err := s.archives.begin(identityOf(ctx))
+		if err != nil {
+			return nil, Problem(err)
 		}
 		return &huma.StreamResponse{Body: func(ctx huma.Context) {
-			defer s.archives.Release(1)
+			defer a.end()
 			r, w := humago.Unwrap(ctx)
-			s.sendArchive(r.Context(), w, in.ID, o, files, in.Range, in.IfRange)
+			s.sendArchive(r.Context(), w, in.ID, o, a, files, in.Range, in.IfRange)
 		}}, nil
 	})
 }
@@ -89,19 +89,16 @@ func (s *Server) archived(ctx context.Context, id string, q api.ItemQuery) ([]ar
 			continue
 		}
 		group.Go(func() error {
-			d, err := s.cfg.Backend.Item(inner, id, it.ID)
-			var r item.Result
-			if err == nil && len(d.Result) > 0 {
-				err = json.Unmarshal(d.Result, &r)
-			}
+			stored, r, err := filesOf(inner, o, it.ID)
 			if err != nil {
 				return fmt.Errorf("read item %s: %w", it.ID, err)
 			}
 			folder := fmt.Sprintf("%04d %.40s %.30s %.30s %d/", i+1, plain(it.Name), it.Task, it.Method, it.Run)
-			for _, f := range d.Files {
-				if digest, listed := r.Artifacts[f.Name]; listed || f.Name == item.FileResult {
-					header := tar.Header{Name: folder + f.Name, Mode: 0o644, Size: f.Bytes, ModTime: r.Finished.Truncate(time.Second), Format: tar.FormatUSTAR}
-					ofItem[i] = append(ofItem[i], archived{item.Key(it.ID, f.Name), digest, header})
+			for _, f := range stored {
+				name := f.Key[len(item.Key(it.ID, "")):]
+				if digest, listed := r.Artifacts[name]; listed || name == item.FileResult {
+					header := tar.Header{Name: folder + name, Mode: 0o644, Size: f.Size, ModTime: r.Finished.Truncate(time.Second), Format: tar.FormatUSTAR}
+					ofItem[i] = append(ofItem[i], archived{f.Key, digest, header})
 				}
 			}
 			return nil
@@ -120,6 +117,21 @@ func (s *Server) archived(ctx context.Context, id string, q api.ItemQuery) ([]ar
 	return files, o, nil
 }
 
+// filesOf lists the files of a done item, and reads its result.
+func filesOf(ctx context.Context, o result.Output, id string) (files []storage.Info, r item.Result, err error) {
+	for info, err := range o.Store.List(ctx, item.Key(id, "")) {
+		if err != nil {
+			return nil, r, err
+		}
+		files = append(files, info)
+	}
+	data, err := o.Store.Get(ctx, item.Key(id, item.FileResult))
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	return files, r, err
+}
+
 // plain is a name without characters that a file system may refuse.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -132,7 +144,7 @@ func plain(name string) string {
 
 // sendArchive sends an archive, from the first byte of a range that the client asks for. An error after the head breaks the connection, so
 // that no client takes a part for the whole.
-func (s *Server) sendArchive(ctx context.Context, w http.ResponseWriter, id string, o result.Output, files []archived, wanted, ifRange string) {
+func (s *Server) sendArchive(ctx context.Context, w http.ResponseWriter, id string, o result.Output, a *sender, files []archived, wanted, ifRange string) {
 	total, sum := int64(2*tarBlock), sha256.New()
 	for _, f := range files {
 		total += f.length()
@@ -159,7 +171,7 @@ func (s *Server) sendArchive(ctx context.Context, w http.ResponseWriter, id stri
 	}
 	h.Set("Content-Length", strconv.FormatInt(total-from, 10))
 	w.WriteHeader(status)
-	if err := s.writeArchive(ctx, &rest{to: w, deadline: http.NewResponseController(w).SetWriteDeadline, skip: from}, o, files); err != nil {
+	if err := writeArchive(ctx, &rest{to: w, deadline: http.NewResponseController(w).SetWriteDeadline, skip: from}, o, a, files); err != nil {
 		if ctx.Err() == nil && !errors.Is(err, errClient) {
 			s.cfg.Logger.Error("cannot send an archive", "campaign", id, "reason", err)
 		}
@@ -167,14 +179,14 @@ func (s *Server) sendArchive(ctx context.Context, w http.ResponseWriter, id stri
 	}
 }
 
-func (s *Server) writeArchive(ctx context.Context, out *rest, o result.Output, files []archived) error {
+func writeArchive(ctx context.Context, out *rest, o result.Output, a *sender, files []archived) error {
 	archive := tar.NewWriter(out)
 	for _, f := range files {
 		if out.skip >= f.length() {
 			out.skip -= f.length()
 			continue
 		}
-		if err := s.writeFile(ctx, archive, o, f); err != nil {
+		if err := writeFile(ctx, archive, o, a, f); err != nil {
 			return fmt.Errorf("%s: %w", f.key, err)
 		}
 	}
@@ -182,14 +194,15 @@ func (s *Server) writeArchive(ctx context.Context, out *rest, o result.Output, f
 }
 
 // writeFile writes a file with its padding.
-func (s *Server) writeFile(ctx context.Context, archive *tar.Writer, o result.Output, f archived) error {
+func writeFile(ctx context.Context, archive *tar.Writer, o result.Output, a *sender, f archived) error {
 	if f.header.Size > maxMemory {
 		return fmt.Errorf("has %d bytes, above the limit of %d", f.header.Size, maxMemory)
 	}
-	if err := s.memory.Acquire(ctx, f.header.Size); err != nil {
+	release, err := a.acquire(ctx, f.header.Size)
+	if err != nil {
 		return err
 	}
-	defer s.memory.Release(f.header.Size)
+	defer release()
 	data, err := o.Store.Get(ctx, f.key)
 	if err != nil {
 		return err

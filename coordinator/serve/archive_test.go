@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,7 +65,12 @@ type sent struct {
 // get returns an answer, and the error of reading its bytes.
 func (a *archives) get(query string, header map[string]string) (sent, error) {
 	a.t.Helper()
-	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+query, nil)
+	return a.getAt(a.url+query, header)
+}
+
+func (a *archives) getAt(url string, header map[string]string) (sent, error) {
+	a.t.Helper()
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, url, nil)
 	reporttest.Must(a.t, err)
 	r.Header.Set("Authorization", "Bearer secret")
 	for name, value := range header {
@@ -130,6 +136,48 @@ func TestArchive(t *testing.T) {
 		if answer, err := a.get(c.query, c.header); err != nil || answer.status != c.status {
 			t.Errorf("%s: %d, %v; want %d", name, answer.status, err, c.status)
 		}
+	}
+}
+
+// TestAttackSlowArchives: a client that takes its archives slowly does not keep others from theirs, nor from answers that need memory.
+func TestAttackSlowArchives(t *testing.T) {
+	t.Parallel()
+	a := newArchives(t)
+	restored := item.Key(a.items[0].Item.ID, item.FileRestored)
+	large := make([]byte, 12<<20) // more than sockets hold, and eight are less than the share of a token
+	a.store.Files[restored] = large
+	a.items[0].Artifacts[item.FileRestored] = regular.SHA256(large)
+	data, err := json.Marshal(a.items[0])
+	reporttest.Must(t, err)
+	a.store.Files[item.Key(a.items[0].Item.ID, item.FileResult)] = data
+	open := func(from string) int {
+		dial := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		client := &http.Client{Transport: &http.Transport{DialContext: dial.DialContext, DisableKeepAlives: true}}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.url+"?sort=psnr&limit=1", nil)
+		reporttest.Must(t, err)
+		r.Header.Set("Authorization", "Bearer secret")
+		answer, err := client.Do(r)
+		reporttest.Must(t, err)
+		t.Cleanup(func() { _ = answer.Body.Close() })
+		return answer.StatusCode
+	}
+	for from, want := range map[string]int{"127.0.0.2": 4, "127.0.0.3": 4} {
+		sent := 0
+		for range 6 {
+			if open(from) == http.StatusOK {
+				sent++
+			}
+		}
+		if sent != want {
+			t.Errorf("%d archives are sent to %s at once, want %d", sent, from, want)
+		}
+	}
+	if status := open("127.0.0.4"); status != http.StatusServiceUnavailable {
+		t.Errorf("a ninth archive of one token: %d", status)
+	}
+	answer, err := a.getAt(strings.Replace(a.url, "/archive", "/items/"+a.items[0].Item.ID+"/files/"+item.FileRestored, 1), nil)
+	if err != nil || answer.status != http.StatusOK || len(answer.data) != len(large) {
+		t.Errorf("a file beside slow archives: %d, %d bytes, %v", answer.status, len(answer.data), err)
 	}
 }
 

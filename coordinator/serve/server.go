@@ -90,7 +90,7 @@ type Server struct {
 	hub      *hub
 	memory   *semaphore.Weighted // in bytes
 	pixels   *semaphore.Weighted // of pictures that are scaled
-	archives *semaphore.Weighted // that are sent
+	archives *senders
 	origin   *http.CrossOriginProtection
 	handler  http.Handler
 }
@@ -106,7 +106,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, mux: http.NewServeMux(), hub: newHub(),
-		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail), archives: semaphore.NewWeighted(maxArchives),
+		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail), archives: newSenders(),
 		origin: http.NewCrossOriginProtection(),
 	}
 	if err := s.register(); err != nil {

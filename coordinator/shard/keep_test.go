@@ -18,7 +18,7 @@ import (
 func TestSplitRestrictsACampaign(t *testing.T) {
 	t.Parallel()
 	const rows, folds = 60, 3
-	list := func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	list := func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i := range rows {
 				row := manifest.Row{

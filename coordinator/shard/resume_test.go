@@ -21,7 +21,7 @@ import (
 // listRows is a dataset with one row per name. A name a/2 is the image a with the noise level 0.2. The rows state digest
 // and size, so that no file is read.
 func listRows(names *[]string) shard.Rows {
-	return func(_ context.Context, d manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+	return func(_ context.Context, d manifest.Dataset, _ func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return manifest.Number(context.Background(), d, func(emit func(manifest.Row) error) error {
 			for _, name := range *names {
 				image, level, _ := strings.Cut(name, "/")
@@ -207,7 +207,7 @@ func TestResumeWhenRowsAreBack(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields("a b c d")
 	reversed := false
-	rows := func(ctx context.Context, d manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+	rows := func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		now := slices.Clone(names)
 		if reversed {
 			slices.Reverse(now)
@@ -271,7 +271,7 @@ func TestAgainWithOtherItems(t *testing.T) {
 		s, err := shard.New(shard.Config{
 			Spec: spec(t, t.TempDir()), Prior: bundled(t), Sources: manifest.Files{}, Items: 4,
 			Keep: func(it *item.Item) bool { return keep == nil || keep(readAgain, it) },
-			Rows: func(ctx context.Context, d manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+			Rows: func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 				return fixedRows(now...)(ctx, d, skipped)
 			},
 		})

@@ -183,7 +183,7 @@ func TestRepairedRowGetsItems(t *testing.T) {
 
 func TestRowsThatStateTheirImageAreNotRead(t *testing.T) {
 	const digest = "00000000000000000000000000000000000000000000000000000000000000aa"
-	rows := func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	rows := func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			yield(manifest.Row{Name: "far", Image: "/nowhere/far.png", ImageSHA256: digest, Width: 50, Height: 40}, nil)
 		}
@@ -227,7 +227,7 @@ func TestFirstWindowIsSmall(t *testing.T) {
 
 // fixedRows is a dataset of these rows.
 func fixedRows(rows ...manifest.Row) shard.Rows {
-	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	return func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i, row := range rows {
 				row.Index = i

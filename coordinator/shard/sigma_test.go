@@ -129,7 +129,7 @@ func TestEstimatedSigma(t *testing.T) {
 			c.row.Name = "x"
 			sharder, err := shard.New(shard.Config{
 				Spec: s, Prior: bundled(t), Sources: manifest.Files{},
-				Rows: func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+				Rows: func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 					return func(yield func(manifest.Row, error) bool) { yield(c.row, nil) }
 				},
 			})

@@ -56,7 +56,7 @@ func newFaultyDataset(t *testing.T, fault func(path string) error) *faultyDatase
 	image, err := os.ReadFile(filepath.Join(writeImages(t, 1), "image00.png"))
 	must(t, err)
 	d := &faultyDataset{sources: &faultySources{image: image, fault: fault, reads: map[string]int{}}}
-	d.rows = func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	d.rows = func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			for i := range 20 {
 				if !yield(manifest.Row{Name: fmt.Sprintf("%02d", i), Image: fmt.Sprintf("s3://bucket/%02d.png", i)}, nil) {
@@ -248,7 +248,7 @@ func TestListingIsInterrupted(t *testing.T) {
 func interruptListing(t *testing.T, fault error, at int) {
 	d := newFaultyDataset(t, func(string) error { return nil })
 	all, broken := d.rows, 0
-	d.rows = func(ctx context.Context, dataset manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+	d.rows = func(ctx context.Context, dataset manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			n := 0
 			for row, err := range all(ctx, dataset, skipped) {
@@ -282,7 +282,7 @@ func TestDatasetIsGone(t *testing.T) {
 	for _, cause := range []error{manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList} {
 		d := newFaultyDataset(t, func(string) error { return nil })
 		all := d.rows
-		d.rows = func(ctx context.Context, dataset manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+		d.rows = func(ctx context.Context, dataset manifest.Dataset, skipped func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 			gone, interrupted := len(d.waits) == 1, len(d.waits) == 0
 			return func(yield func(manifest.Row, error) bool) {
 				for row, err := range all(ctx, dataset, skipped) {
@@ -310,7 +310,7 @@ func TestDatasetIsGone(t *testing.T) {
 func TestDatasetIsMissingFromTheStart(t *testing.T) {
 	t.Parallel()
 	d := newFaultyDataset(t, func(string) error { return nil })
-	d.rows = func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+	d.rows = func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) { yield(manifest.Row{}, manifest.ErrNoDataset) }
 	}
 	d.wait = func(_ context.Context, cause error) error { return fmt.Errorf("waits for %w", cause) }
@@ -329,7 +329,7 @@ func TestSourcesAreIndependent(t *testing.T) {
 	for _, down := range places[:3] {
 		prefix, _, _ := strings.Cut(down, "/%")
 		d := newFaultyDataset(t, nil)
-		d.rows = func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+		d.rows = func(context.Context, manifest.Dataset, func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 			return func(yield func(manifest.Row, error) bool) {
 				for i := range 20 {
 					if !yield(manifest.Row{Name: fmt.Sprintf("%02d", i), Image: fmt.Sprintf(places[i%len(places)], i)}, nil) {

@@ -352,7 +352,7 @@ func (o coordinatorOptions) startAPI(ctx context.Context, cfg cluster.Config, p 
 		return nil, err
 	}
 	<-begun // commands of this user find the token
-	if o.api.requireTokens && o.api.tls.Cert == "" {
+	if o.api.requireTokens && o.api.tls.Cert == "" && !serve.Local(o.api.address) {
 		cfg.Logger.Warn("the API is served without encryption: tokens can be read on the network; give --tls-cert, or put a proxy with TLS before it")
 	}
 	cfg.Logger.Info("serving the HTTP API", "address", o.api.address, "tokens", o.api.requireTokens)

@@ -216,7 +216,7 @@ func TestCountsAtOnce(t *testing.T) {
 	counted := make(chan struct{})
 	c := cluster.New(cluster.Config{
 		Board: f.board, Catalogue: manifest.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
-		Rows: func(_ context.Context, _ manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+		Rows: func(_ context.Context, _ manifest.Dataset, _ func(manifest.Skip)) iter.Seq2[manifest.Row, error] {
 			return func(func(manifest.Row, error) bool) {
 				n := now.Add(1)
 				defer now.Add(-1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"ddiff/api"
 	"ddiff/coordinator/board"
@@ -52,6 +53,9 @@ type view struct {
 
 	stored []storage.Info // of the windows in the table; of follow
 
+	last     atomic.Pointer[shard.Window] // see window
+	decoding *semaphore.Weighted
+
 	mu     sync.Mutex
 	starts []int         // index of the first item of each window
 	failed error         // of the last attempt to read what is stored
@@ -65,7 +69,7 @@ func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, erro
 	}
 	v := &view{
 		cfg: cfg, id: c.ID, log: cfg.Logger.With("campaign", c.ID), table: listing.New(), results: results, ready: make(chan struct{}),
-		ended: make(chan struct{}),
+		ended: make(chan struct{}), decoding: semaphore.NewWeighted(1),
 	}
 	v.size.Store(int64(c.Items))
 	v.service = lifecycle.Go(ctx, v.run)
@@ -449,7 +453,7 @@ func (v *view) item(ctx context.Context, id string) (row api.Item, it item.Item,
 	if !found {
 		number--
 	}
-	w, err := shard.Read(ctx, v.cfg.Store, shard.Key(v.id, number))
+	w, err := v.window(ctx, number)
 	if err != nil {
 		return row, it, err
 	}
@@ -464,6 +468,26 @@ func (v *view) item(ctx context.Context, id string) (row api.Item, it item.Item,
 		}
 	}
 	return row, it, api.NewError(api.ErrNotFound, fmt.Sprintf("the manifest of campaign %s has changed; read its items again", v.id))
+}
+
+// window returns a stored window. It keeps the last one, because whoever reads an item reads its neighbours next, and decoding takes longer the more
+// items there are; so one request decodes at a time.
+func (v *view) window(ctx context.Context, number int) (*shard.Window, error) {
+	if w := v.last.Load(); w != nil && w.Number == number {
+		return w, nil
+	}
+	if err := v.decoding.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer v.decoding.Release(1)
+	if w := v.last.Load(); w != nil && w.Number == number { // by another request
+		return w, nil
+	}
+	w, err := shard.Read(ctx, v.cfg.Store, shard.Key(v.id, number))
+	if err == nil {
+		v.last.Store(w)
+	}
+	return w, err
 }
 
 // recordOf returns the record of a campaign, without a return from the archive, or queue.ErrNoRecord.
