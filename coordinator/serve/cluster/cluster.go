@@ -64,7 +64,7 @@ type Cluster struct {
 	shares shares
 	// onBoard and statuses are the records of campaigns.
 	onBoard, statuses *queue.Mirror
-	missed *board.Confirmer
+	missed            *board.Confirmer
 }
 
 // New returns a cluster. The caller must call Close.
