@@ -134,7 +134,7 @@ var latexToken = regexp.MustCompile(`(?m)%.*\n|\\[a-zA-Z]+|\\.|[{}$&^_#~]|\n|[^\
 // latexCommands are the commands of a table.
 var latexCommands = strings.Fields(`\begin \end \toprule \midrule \bottomrule \textbf \footnotesize \pm \sigma \gamma \lambda \mu \leq \geq \infty
 	\textbackslash \textasciitilde \textasciicircum \textasciigrave \textbar \char \textdagger \textdaggerdbl \textless \textgreater
-	\\ \& \% \$ \# \_ \{ \}`)
+	\\ \& \% \$ \# \_ \{ \} \,`)
 
 // checkLaTeX checks that a table has the commands of the program and no others, closes what it opens, and has equally many cells in each line.
 func checkLaTeX(text string) error {

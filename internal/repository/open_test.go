@@ -47,7 +47,7 @@ var byPath = map[string]string{
 	"cmd/ddiff/run/restore_files.go checkWritable":    argument + ", and a new file in it",
 	"cmd/ddiff/run/restore_files.go findPictures":     argument,
 	"cmd/ddiff/run/restore_preview.go cropPreview":    ownFolder,
-	"cmd/ddiff/run/restore.go restoreGroup":                    ownFolder,
+	"cmd/ddiff/run/restore.go restoreGroup":           ownFolder,
 	"internal/cli/embedded/embedded.go emptyDir":      ownFolder,
 	"internal/cli/resultname/names.go Write":          theRoot,
 	"internal/cli/resultname/names.go readReported":   theRoot,
