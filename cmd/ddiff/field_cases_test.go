@@ -252,7 +252,7 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 		{"file for several", map[string][]byte{"a.png": photo, "b.png": photo}, denoise("a.png", "b.png", "--out", "c.jpg"), 2, []string{"--out c.jpg is a file, and there are 2 pictures; give a folder"}, nil},
 		{"unwritten format", with("x", nil), denoise("a.png", "--out", "c.gif"), 2, []string{"gif is not written; the formats are png, jpeg, tiff and webp"}, nil},
 		{"folders in folders", map[string][]byte{"d/a.png": photo, "d/e/b.png": photo}, denoise("d"), 0, []string{"skipped 1: a folder; --recursive restores its pictures too: e"}, nil},
-		{"quiet", map[string][]byte{"d/a.png": photo, "d/notes.txt": photo, "d/.b.png": photo}, denoise("d", "-q"), 0, []string{"skipped 2\n"}, nil},
+		{"quiet", map[string][]byte{"d/a.png": photo, "d/notes.txt": []byte("text"), "d/.b.png": photo}, denoise("d", "-q"), 0, []string{"skipped 2\n"}, nil},
 		{"names in both cases", map[string][]byte{"d/DSC_1.JPG": camera, "d/dsc_1.jpg": camera, "d/b.jpg": camera}, denoise("d", "--out", "o"), 0, nil, format("o/dsc_1.jpg-2.restored.jpg", "jpeg")},
 		{"recursive", map[string][]byte{"d/a.png": photo, "d/e/b.png": photo}, denoise("d", "--recursive", "--out", "o"), 0, nil, format("o/e/b.restored.png", "png")},
 		{"cut JPEG", map[string][]byte{"x.jpg": camera[:len(camera)-200]}, denoise("x.jpg"), 3, []string{"failed: x.jpg", "truncated data"}, nil},

@@ -43,6 +43,7 @@ var withoutCode = map[string]string{
 	"onnxruntime.ErrMemory":      "accompanies ErrRuntime",
 	"onnxruntime.ErrDeviceLost":  "accompanies ErrRuntime",
 	"onnxruntime.ErrAlreadyOpen": "a mistake of the program",
+	"job.ErrYield":               "a step's answer to its batch",
 	"solver.ErrDiverged":         "ends an item, not a command",
 	"container.ErrFormat":        "the picture is restored without its metadata",
 	"container.ErrTruncated":     "the picture is restored without its metadata",

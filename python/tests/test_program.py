@@ -11,7 +11,7 @@ import ddiff
 CODE = "from ddiff._program import environment as e; print(e().get('DDIFF_ONNXRUNTIME'), e().get('DDIFF_OPENVINO'), e().get('LD_LIBRARY_PATH'), sep='\\n')"
 
 
-def found(folder, cwd=None, **variables):
+def found(folder, cwd="/", **variables):
     """Returns the libraries that the program gets where the package is installed in a folder."""
     env = {k: v for k, v in os.environ.items() if k not in ("DDIFF_ONNXRUNTIME", "DDIFF_OPENVINO", "LD_LIBRARY_PATH")}
     run = subprocess.run([sys.executable, "-c", CODE], env=env | {"PYTHONPATH": str(folder)} | variables, cwd=cwd, capture_output=True, text=True, check=True)

@@ -66,25 +66,13 @@ def _upright(a: np.ndarray) -> np.ndarray:
 
 def _file(picture: Any) -> bytes:
     """Returns a Pillow image as a file, with its orientation, profile and resolution: the program reads it as it reads the file from which it came."""
-    picture.load()  # which turns a TIFF upright
+    picture.load()  # which turns a TIFF upright, whose EXIF data Pillow keeps apart
     kind = "PNG"
     if picture.mode == "CMYK":
         kind = "TIFF"
     elif picture.mode not in _OF_PNG:
         picture = picture.convert("RGBA" if picture.mode in ("RGBa", "La", "PA") else "RGB")
-    beside = {"exif": _exif(picture), "icc_profile": picture.info.get("icc_profile"), "dpi": picture.info.get("dpi")}
+    beside = {"exif": picture.info.get("exif"), "icc_profile": picture.info.get("icc_profile"), "dpi": picture.info.get("dpi")}
     out = io.BytesIO()
     picture.save(out, kind, **{k: v for k, v in beside.items() if v}, **({"compress_level": 1} if kind == "PNG" else {}))
     return out.getvalue()
-
-
-def _exif(picture: Any) -> Any:
-    """Returns the EXIF data of a Pillow image; of one of another form, such as TIFF, the orientation alone."""
-    from PIL import Image
-
-    orientation = 0x0112
-    if "exif" in picture.info or not (turned := picture.getexif().get(orientation)):
-        return picture.info.get("exif")
-    exif = Image.Exif()
-    exif[orientation] = turned
-    return exif

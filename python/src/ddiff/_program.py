@@ -53,7 +53,11 @@ def _onnxruntime() -> Path | None:
 
 def install(extra: str) -> str:
     """Returns the remedy where the packages of an extra are missing. It names them: where the wheel came from is unknown."""
-    wanted = [r.partition(";")[0].strip() for r in metadata.requires("ddiff-restore") or [] if re.search(rf"extra == .{extra}\b", r)]
+    try:
+        required = metadata.requires("ddiff-restore") or []
+    except metadata.PackageNotFoundError:  # a checkout on sys.path
+        return f"install the packages of the extra {extra} in python/pyproject.toml"
+    wanted = [r.partition(";")[0].strip() for r in required if re.search(rf"extra == .{extra}\b", r)]
     return f"run: pip install {shlex.join(wanted)}"
 
 
