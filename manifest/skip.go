@@ -55,6 +55,16 @@ func (s *Skips) Add(e Skip) {
 	}
 }
 
+// Count returns the number of entries with a reason.
+func (s Skips) Count(reason string) (n int) {
+	for _, c := range s {
+		if c.Reason == reason {
+			n += c.Count
+		}
+	}
+	return n
+}
+
 // Total returns the number of entries.
 func (s Skips) Total() (n int) {
 	for _, c := range s {

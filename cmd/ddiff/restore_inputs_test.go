@@ -133,9 +133,35 @@ func TestRestoreLooksBesideBadFiles(t *testing.T) {
 		wantCode(t, e, 2)
 		wantMessage(t, e, "ddiff: restore: "+bad+": ", "damaged data")
 	}
-	e = ddiff(t, "restore", squeezed, y)
+	e = ddiff(t, "restore", y)
 	wantCode(t, e, 2)
-	wantMessage(t, e, y+" is an array, whose degradation is not looked for: give one --task NAME")
+	wantMessage(t, e, y+": it is an array, whose degradation is not looked for: give one --task NAME")
+}
+
+// TestRestoreMixedFolder: without a task, each picture of a folder gets its own treatment, and one that needs none is left as it is.
+func TestRestoreMixedFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	photo := read(t, photograph("coffee"))
+	write(t, filepath.Join(dir, "clean.png"), photo)
+	write(t, filepath.Join(dir, "noisy.png"), noisyPicture(t, 0.08))
+	write(t, filepath.Join(dir, "squeezed.jpg"), asJPEG(t, photo, 20))
+	write(t, filepath.Join(dir, "y.npy"), array(t, -1, 1, 3, 16, 16))
+	write(t, filepath.Join(dir, "notes.txt"), []byte("text"))
+	e := ddiff(t, "restore", dir, "--steps", "4", "--threads", "1")
+	wantCode(t, e, 3)
+	wantMessage(t, e, "noisy.png: ", "restored with --task denoise")
+	wantMessage(t, e, "squeezed.jpg: ", "restored with --task jpeg")
+	wantMessage(t, e, "failed: ", "y.npy: it is an array")
+	wantMessage(t, e, "skipped 1: neither noise nor strong compression was found", ": clean.png")
+	wantMessage(t, e, "skipped 1: neither a picture nor a .npy file: notes.txt")
+	wantLine(t, e, "done=2 failed=1 dead=0 skipped=1")
+	if err := os.Remove(filepath.Join(dir, "y.npy")); err != nil {
+		t.Fatal(err)
+	}
+	e = ddiff(t, "restore", dir, "--steps", "4", "--threads", "1")
+	wantCode(t, e, 0)
+	wantLine(t, e, "done=0 failed=0 dead=0 skipped=3")
 }
 
 // TestRestoreNamesRefusedFiles: a file in a format that is not read has a line of its own, and counts as failed.

@@ -33,6 +33,7 @@ type restoreOptions struct {
 	results string // output of the campaign, which is kept
 	force   bool
 	prefer  string             // see [prefer]
+	chosen  bool               // nobody stated the task
 	blur    drawfile.BlurShape // of the width that is estimated in each picture; empty: none
 	outputOptions
 }
@@ -43,7 +44,8 @@ func newRestoreCommand(c manifest.Catalogue) *cobra.Command {
 		Use:   "restore FILES...",
 		Short: "Restore degraded pictures",
 		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF, WebP, BMP or GIF, or .npy measurements.\n" +
-			"FILES are files and folders. Without a task, noise or strong JPEG compression is looked for, and removed.\n" +
+			"FILES are files and folders. Without a task, noise or strong JPEG compression is looked for in each, and removed\n" +
+			"where this is certain; the others are left as they are.\n" +
 			"The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
 			"blur need --kernel, Gaussian blur --param std=auto, or std=N, its width in 1/256 of the shorter\n" +
 			"side, or --kernel, which may be disk:auto or disk:RADIUS for a lens out of focus. Black is -1 and white is 1 in the units of --sigma.\n" +
@@ -108,7 +110,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if !o.JSON {
 		fmt.Fprint(stderr, skips.Report(o.Quiet))
 	}
-	total := &totals{JSON: o.JSON, stdout: stdout, stderr: stderr, skips: skips}
+	total := &totals{left: skips.Count(skipSound), JSON: o.JSON, stdout: stdout, stderr: stderr, skips: skips}
 	for _, g := range groups {
 		if err = o.restoreGroup(ctx, flags, g, refused, total); err != nil {
 			break
@@ -125,6 +127,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, g group, refused map[string]error, total *totals) error {
 	stderr, inputs := total.stderr, g.inputs
 	g.choose(&o, flags)
+	o.chosen = g.task != ""
 	if err := o.takeBlur(); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}

@@ -373,6 +373,15 @@ func (w *pictureWriter) settled(res restored) error {
 	if w.full != nil {
 		return w.full
 	}
+	if w.chosen && w.single() && !w.unchecked && res.Outcome == item.OutcomeDone {
+		// Nobody said that the picture needs a restoration: one that is not to be believed at once would make it worse.
+		if i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt || a.Code == item.WarnChanged }); i >= 0 {
+			w.show.Say(fmt.Sprintf("%s: left as it is: %s", res.Item.Name, res.Warnings[i].Text))
+			w.total.left++
+			w.total.skips.Add(manifest.Skip{Path: res.Item.Name, Reason: "it is doubtful whether it needs a restoration; --task " + res.Item.Task + " writes one"})
+			return w.full
+		}
+	}
 	// A doubt that led to no other settings.
 	if i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt }); i >= 0 && res.Outcome == item.OutcomeDone && !w.unchecked {
 		w.fail(res.Item.Name, fmt.Errorf("%w: %s; --unchecked writes the result as it is", restorer.ErrImplausible, res.Warnings[i].Text))

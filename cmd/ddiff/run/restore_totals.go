@@ -16,6 +16,8 @@ type totals struct {
 	skips          manifest.Skips // inputs that are not restored, and other files of folders
 	began          bool           // a group has been planned
 
+	left int // pictures that are left as they are
+
 	written, failed, dead, pending, skipped, warned int
 }
 
@@ -38,12 +40,12 @@ func (t *totals) summarize(ran error) error {
 	}
 	if t.JSON {
 		if err := json.NewEncoder(t.stdout).Encode(map[string]any{
-			"left_out": t.skips, "done": t.written, "failed": t.failed, "dead": t.dead, "pending": t.pending, "skipped": t.skipped, "warned": t.warned,
+			"left_out": t.skips, "done": t.written, "failed": t.failed, "dead": t.dead, "pending": t.pending, "skipped": t.skipped + t.left, "warned": t.warned,
 		}); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(t.stdout, "done=%d failed=%d dead=%d skipped=%d warned=%d\n", t.written, t.failed, t.dead, t.skipped, t.warned)
+		fmt.Fprintf(t.stdout, "done=%d failed=%d dead=%d skipped=%d warned=%d\n", t.written, t.failed, t.dead, t.skipped+t.left, t.warned)
 	}
 	if ran == nil && t.failed+t.dead > 0 {
 		return fmt.Errorf("%w: %d failed, %d dead", cli.ErrIncomplete, t.failed, t.dead)
