@@ -97,8 +97,8 @@ const (
 	maxPasses = 5
 	// unprovenPasses is maxPasses of a worker that has restored no item of the campaign: it may be sick, and the other
 	// workers busy. With the longest pause it is half an hour.
-	unprovenPasses = 60
-	// passPause is the pause after the first pass, if nothing else was leased with it. It doubles with each pass up to
+	unprovenPasses = 120
+	// passPause is the pause after each second pass, if nothing else was leased with it. It doubles with each pass up to
 	// maxPasses, times a random factor from 1/2 to 3/2: two workers that wait for each other's opinion would else wake
 	// together, and each lease the item that it disputed itself.
 	passPause = time.Second
@@ -129,6 +129,9 @@ func (w *Worker) pauseAfterPass(ctx context.Context, campaign string, passed []*
 	least := maxPasses
 	for _, l := range passed {
 		least = min(least, l.Marks().Passes)
+	}
+	if least%2 == 0 { // the next item may be another worker's: two that pause after each pass can meet their own items for ever
+		return
 	}
 	pause := passPause << least / 2
 	pause += rand.N(2 * pause)
