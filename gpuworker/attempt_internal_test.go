@@ -148,7 +148,7 @@ func TestOutcomesPage(t *testing.T) {
 	must(t, err)
 	want := "| cause, the first that holds | outcome |\n|---|---|\n"
 	for _, c := range causes {
-		want += fmt.Sprintf("| %s | `%s`%s |\n", c.name, c.kind, map[bool]string{true: ", " + string(c.why)}[c.why != ""])
+		want += fmt.Sprintf("| %s | %#q%s |\n", c.name, c.kind, map[bool]string{true: ", " + string(c.why)}[c.why != ""])
 	}
 	want += "\n| outcome | the item | attempt | state | who looks again |\n|---|---|---|---|---|\n"
 	all := []kind{done, failed, dead, retried, returned, dropped}
@@ -159,7 +159,7 @@ func TestOutcomesPage(t *testing.T) {
 			does += " after its event is stored"
 		}
 		attempt := map[move]string{ack: "–", nak: "counts", again: "does not count"}[r.queue]
-		want += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", k, does, attempt, r.ledger, r.next)
+		want += fmt.Sprintf("| %#q | %s | %s | %s | %s |\n", k, does, attempt, r.ledger, r.next)
 	}
 	if !strings.Contains(string(page), want) {
 		t.Errorf("docs/operations.md lacks\n%s", want)

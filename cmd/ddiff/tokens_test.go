@@ -109,7 +109,7 @@ func TestDefaultListen(t *testing.T) {
 	for range 2 {
 		c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store)
 		c.wait(t, &c.stderr, "coordinator is ready", 1)
-		defer func() { c.signal(t, syscall.SIGTERM); wantCode(t, c.end(), 0) }()
+		t.Cleanup(func() { c.signal(t, syscall.SIGTERM); wantCode(t, c.end(), 0) })
 		said.WriteString(c.stderr.text())
 	}
 	if text := said.String(); !strings.Contains(text, "serves no page and no HTTP API; give --listen HOST:PORT, or --listen off") || !strings.Contains(text, "address already in use") {

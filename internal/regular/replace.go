@@ -50,7 +50,8 @@ func publish(path string, mode fs.FileMode, write func(w io.Writer) error, move 
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		return err
 	}
 	if err := move(f.Name(), path); err != nil {

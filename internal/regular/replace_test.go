@@ -79,7 +79,7 @@ func TestAttackSynced(t *testing.T) {
 			synced = append(synced, m[1])
 		}
 		m := regexp.MustCompile(`(mkdirat|renameat2?|linkat)\(.*"([^"]*)"(, 0[0-7]*|, 0)?\) = 0`).FindStringSubmatch(line)
-		if m == nil || !strings.HasPrefix(m[2], root) {
+		if len(m) < 3 || !strings.HasPrefix(m[2], root) {
 			continue
 		}
 		named[m[2]] = len(synced)

@@ -242,7 +242,8 @@ func (t Table) latex() string {
 	for _, note := range t.Notes {
 		b.WriteString("% " + FormatText.Escape(note.Text) + "\n")
 	}
-	if strings.ContainsFunc(b.String()[:strings.Index(b.String(), "\\bottomrule")], func(r rune) bool { return r > 'ſ' }) {
+	cells, _, _ := strings.Cut(b.String(), "\\bottomrule")
+	if strings.ContainsFunc(cells, func(r rune) bool { return r > 'ſ' }) {
 		b.WriteString("% has characters that pdfLaTeX may lack: LuaLaTeX and XeLaTeX have all of their font\n")
 	}
 	if t.footnote != "" {
