@@ -47,7 +47,7 @@ func (c *Cluster) startFront(ctx context.Context) error {
 
 // forward connects a client with a coordinator; without one it ends the connection.
 func (c *Cluster) forward(ctx context.Context, in net.Conn, turn int) {
-	defer in.Close() //nolint:errcheck // the client notices it
+	defer in.Close() // the client notices it
 	c.mu.Lock()
 	all := slices.Clone(c.served)
 	c.mu.Unlock()
@@ -57,11 +57,11 @@ func (c *Cluster) forward(ctx context.Context, in net.Conn, turn int) {
 			continue
 		}
 		go func() {
-			defer in.Close() //nolint:errcheck // either end closes
-			io.Copy(in, out) //nolint:errcheck // either end closes
+			defer in.Close() // either end closes
+			io.Copy(in, out) // either end closes
 		}()
-		io.Copy(out, in) //nolint:errcheck // either end closes
-		out.Close()      //nolint:errcheck // the coordinator notices it
+		io.Copy(out, in) // either end closes
+		out.Close()      // the coordinator notices it
 		return
 	}
 }
