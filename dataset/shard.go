@@ -160,6 +160,13 @@ func (r *reading) emitRow(a Address, s sample, row manifest.Row, others []int, e
 			return err
 		}
 	}
+	if !whole {
+		for i, m := range s.members {
+			if !slices.Contains(others, i) {
+				r.skip(a.Public()+"#"+m.Name, manifest.SkipAlone)
+			}
+		}
+	}
 	_, mapped := r.dataset.Columns["image"]
 	for _, i := range others {
 		m := s.members[i]

@@ -87,7 +87,7 @@ func TestShardDots(t *testing.T) {
 	t.Parallel()
 	path := write(t, t.TempDir(), "s.tar", tarFile(t,
 		memberFile{"22.0/1.1.png", picture(t, 0)}, memberFile{"22.0/1.2.png", picture(t, 1)}, memberFile{"22.0/2.png", picture(t, 2)},
-		memberFile{"22.0/2.seg.png", picture(t, 3)}, memberFile{"22.0/Track 2.0 (x).PNG", picture(t, 4)}, memberFile{"22.0/3.a.txt", []byte("x")},
+		memberFile{"22.0/2.seg.png", picture(t, 3)}, memberFile{"22.0/Track 2.0 (x).PNG", picture(t, 4)}, memberFile{"22.0/3.a.txt", []byte("x")}, memberFile{"22.0/4.mask.png", picture(t, 5)},
 	))
 	s := sources(t, nil)
 	all, skipped, err := rows(t, s, manifest.Dataset{Path: path})
@@ -103,7 +103,7 @@ func TestShardDots(t *testing.T) {
 	if got := strings.Join(names, ","); got != "22.0/1.1,22.0/1.2,22.0/2,22.0/Track 2.0 (x)" {
 		t.Errorf("rows %s", got)
 	}
-	if got := strings.Join(skipped, " "); got != path+"#22.0/2.seg.png "+path+"#22.0/3.a.txt" {
+	if got := strings.Join(skipped, " "); got != path+"#22.0/2.seg.png "+path+"#22.0/3.a.txt "+path+"#22.0/4.mask.png" {
 		t.Errorf("skipped %s", got)
 	}
 	all, _, err = rows(t, s, manifest.Dataset{Path: path, Columns: map[string]string{"image": "2.png"}})

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -16,6 +17,7 @@ const (
 	SkipHidden  = "hidden"
 	SkipFolder  = "a folder; dataset.recursive: true reads the folders below"
 	SkipWritten = "written by ddiff"
+	SkipAlone   = "a mask or kernel without an image of its name"
 	SkipRole    = "a further picture with the same name up to the first dot; rename it, or map its ending in dataset.columns"
 )
 
@@ -54,6 +56,12 @@ func (s *Skips) Add(e Skip) {
 		c.Names = append(c.Names, printable(cmp.Or(member, path.Base(name))))
 	}
 }
+
+// Merge adds the entries of others.
+func (s *Skips) Merge(others Skips) { *s = append(*s, others...) }
+
+// MarshalJSON encodes an empty list as [].
+func (s Skips) MarshalJSON() ([]byte, error) { return json.Marshal(append([]SkipCount{}, s...)) }
 
 // Count returns the number of entries with a reason.
 func (s Skips) Count(reason string) (n int) {

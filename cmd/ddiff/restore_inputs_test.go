@@ -164,6 +164,39 @@ func TestRestoreMixedFolder(t *testing.T) {
 	wantLine(t, e, "done=0 failed=0 dead=0 skipped=3")
 }
 
+// TestRestoreGroups: no task of a command overwrites an input of another one, hides a file that cannot be read, or stops the others.
+func TestRestoreGroups(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	photo := read(t, photograph("coffee"))
+	noisy, sound, low, cut := filepath.Join(dir, "x.png"), filepath.Join(dir, "x.restored.png"), filepath.Join(dir, "low.jpg"), filepath.Join(dir, "cut.png")
+	write(t, noisy, noisyPicture(t, 0.08))
+	write(t, sound, photo)
+	write(t, low, asJPEG(t, photo, 20))
+	write(t, cut, photo[:2000])
+	e := ddiff(t, "restore", noisy, sound, "--force", "--steps", "4", "--threads", "1")
+	wantCode(t, e, 2)
+	wantMessage(t, e, sound+" is an input, and would be the restored picture of "+noisy)
+	if !bytes.Equal(read(t, sound), photo) {
+		t.Error("an input was overwritten")
+	}
+	for _, asJSON := range []bool{false, true} {
+		args := []string{"restore", sound, cut}
+		if asJSON {
+			args = append(args, "--json")
+		}
+		e = ddiff(t, args...)
+		wantCode(t, e, 3)
+		if said := e.stdout + e.stderr; strings.Count(said, "cut.png: ") != 1 {
+			t.Errorf("the damaged file is not named once: %s", said)
+		}
+	}
+	e = ddiff(t, "restore", low, noisy, "--preview", "32", "--steps", "4", "--threads", "1", "--out", filepath.Join(dir, "out"))
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: "+low, "needs the whole picture")
+	wantLine(t, e, "done=1 failed=1")
+}
+
 // TestRestoreNamesRefusedFiles: a file in a format that is not read has a line of its own, and counts as failed.
 func TestRestoreNamesRefusedFiles(t *testing.T) {
 	t.Parallel()

@@ -240,6 +240,13 @@ func (p *Progress) Skipped(e manifest.Skip) {
 	p.mu.Unlock()
 }
 
+// LeaveOut adds entries that were skipped before the dataset.
+func (p *Progress) LeaveOut(skipped manifest.Skips) {
+	p.mu.Lock()
+	p.skips.Merge(skipped)
+	p.mu.Unlock()
+}
+
 // Skips returns the entries of the dataset that are no rows, to add to the counts of a run.
 func (p *Progress) Skips() manifest.Skips {
 	p.mu.Lock()

@@ -83,7 +83,7 @@ func (p *plan) describe() {
 // dryRun reads the campaign and its dataset and prints the items to run and those already done. It writes nothing, and
 // opens the device only for the precision auto, and no queue. The exit code is that of a run: an item that cannot be restored gives
 // cli.ErrIncomplete.
-func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
+func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, skipped manifest.Skips, stdout, stderr io.Writer) error {
 	if _, err := onnxruntime.ParseDevices(o.Device); err != nil {
 		return cli.Usage(fmt.Errorf("--device: %w", err))
 	}
@@ -99,6 +99,9 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 			return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
 		}
 		all := plan{byCell: map[sweep.Cell]*plannedGroup{}, cost: func(it *item.Item) (item.Cost, error) { return costOf(it, p, o.Catalogue) }}
+		if o.JSON { // otherwise they were reported
+			all.skips.Merge(skipped)
+		}
 		sharder, err := shard.New(shard.Config{
 			Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: all.skips.Add,
 		})

@@ -110,21 +110,34 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if !o.JSON {
 		fmt.Fprint(stderr, skips.Report(o.Quiet))
 	}
-	total := &totals{left: skips.Count(skipSound), JSON: o.JSON, stdout: stdout, stderr: stderr, skips: skips}
-	for _, g := range groups {
-		if err = o.restoreGroup(ctx, flags, g, refused, total); err != nil {
+	total := &totals{left: skips.Count(skipSound), JSON: o.JSON, quiet: o.Quiet, stdout: stdout, stderr: stderr, inputs: inputs, skips: skips}
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		total.fail(name, "", refused[name])
+	}
+	for i, g := range groups {
+		began := total.began
+		if err = o.restoreGroup(ctx, flags, g, total); err == nil {
+			continue
+		}
+		if began < total.began || len(groups) == 1 || ctx.Err() != nil {
+			for _, rest := range groups[i+1:] {
+				total.pending += len(rest.inputs)
+			}
 			break
 		}
-		refused = nil // they were reported
+		for _, in := range g.inputs { // the task does not suit the flags
+			total.fail(in.name, g.task, err)
+		}
+		err = nil
 	}
-	if err != nil && !total.began {
+	if err != nil && total.began == 0 {
 		return err
 	}
 	return errors.Join(err, total.summarize(err))
 }
 
-// restoreGroup restores pictures with one task, reports the refused ones, and adds to the counts.
-func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, g group, refused map[string]error, total *totals) error {
+// restoreGroup restores pictures with one task, and adds to the counts.
+func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, g group, total *totals) error {
 	stderr, inputs := total.stderr, g.inputs
 	g.choose(&o, flags)
 	o.chosen = g.task != ""
@@ -172,9 +185,6 @@ func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, 
 	todo, err := w.choose(inputs)
 	if err != nil {
 		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(refused)) {
-		w.fail(name, refused[name])
 	}
 	defer w.count()
 	if len(todo) == 0 {

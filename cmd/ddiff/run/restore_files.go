@@ -99,6 +99,7 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 					}
 					return skipDir(e)
 				case again && !e.IsDir():
+					skip(path, skipRestored)
 				case e.IsDir() && !recursive:
 					below = cmp.Or(below, path)
 					skip(path, skipFolder)
@@ -143,8 +144,9 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 
 // The reasons of restore for a skipped entry beside those of manifest.
 const (
-	skipKind   = "neither a picture nor a .npy file"
-	skipFolder = "a folder; --recursive restores its pictures too"
+	skipKind     = "neither a picture nor a .npy file"
+	skipFolder   = "a folder; --recursive restores its pictures too"
+	skipRestored = "named as a restored picture; give it by its name to restore it"
 )
 
 // skipDir passes over a directory whose entry WalkDir visits, and over nothing else after a file.
@@ -216,7 +218,6 @@ type pictureWriter struct {
 	skipped int // inputs that are restored already
 	counts  manifest.Counts
 	total   *totals
-	errs    []error
 	full    error // no space is left for a restored picture, so that no further one is restored
 }
 
@@ -268,7 +269,7 @@ func (w *pictureWriter) dropRestored(inputs []*picture) []*picture {
 		return inputs
 	}
 	byStem := map[string]*picture{} // by the path of the restored picture without its tail and suffix
-	for _, in := range inputs {
+	for _, in := range w.total.inputs {
 		stem, _ := restoredName(in.target(w.into, ""))
 		byStem[stem] = in
 	}
@@ -294,7 +295,7 @@ func (w *pictureWriter) checkNoInput(in *picture, target string) error {
 	if err != nil {
 		return nil //nolint:nilerr // nothing is replaced
 	}
-	for _, other := range w.inputs {
+	for _, other := range w.total.inputs {
 		if other.info != nil && os.SameFile(found, other.info) {
 			return fmt.Errorf("%s is an input, and would be the restored picture of %s; give --out DIR, or leave one of them out", other.name, in.name)
 		}
@@ -373,17 +374,9 @@ func (w *pictureWriter) settled(res restored) error {
 	if w.full != nil {
 		return w.full
 	}
-	if w.chosen && w.single() && !w.unchecked && res.Outcome == item.OutcomeDone {
-		// Nobody said that the picture needs a restoration: one that is not to be believed at once would make it worse.
-		if i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt || a.Code == item.WarnChanged }); i >= 0 {
-			w.show.Say(fmt.Sprintf("%s: left as it is: %s", res.Item.Name, res.Warnings[i].Text))
-			w.total.left++
-			w.total.skips.Add(manifest.Skip{Path: res.Item.Name, Reason: "it is doubtful whether it needs a restoration; --task " + res.Item.Task + " writes one"})
-			return w.full
-		}
-	}
-	// A doubt that led to no other settings.
-	if i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt }); i >= 0 && res.Outcome == item.OutcomeDone && !w.unchecked {
+	if w.leaves(res) {
+		res.Outcome = outcomeLeft
+	} else if i := doubtOf(res.Result); i >= 0 && res.Outcome == item.OutcomeDone && !w.unchecked {
 		w.fail(res.Item.Name, fmt.Errorf("%w: %s; --unchecked writes the result as it is", restorer.ErrImplausible, res.Warnings[i].Text))
 		res.Outcome = item.OutcomeFailed
 	} else if res.Outcome != item.OutcomeDone && w.JSON {
@@ -403,6 +396,32 @@ func (w *pictureWriter) settled(res restored) error {
 		}
 	}
 	return w.full
+}
+
+// doubtOf returns the index of the warning of a doubt that led to no other settings, -1 for none.
+func doubtOf(res item.Result) int {
+	return slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt })
+}
+
+// outcomeLeft is the outcome of a picture that is left as it is.
+const outcomeLeft item.Outcome = "skipped"
+
+// leaves reports whether a picture is left as it is: nobody said that it needs a restoration, and one that is not to be believed at once would
+// make it worse. It says so; w.mu is locked.
+func (w *pictureWriter) leaves(res restored) bool {
+	i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt || a.Code == item.WarnChanged })
+	if i < 0 || !w.chosen || w.unchecked || res.Outcome != item.OutcomeDone {
+		return false
+	}
+	why, _, _ := strings.Cut(res.Warnings[i].Text, "; restored with ")
+	if w.show.Say(fmt.Sprintf("%s: left as it is: %s", res.Item.Name, why)); w.JSON {
+		w.printJSON(restoration{Input: res.Item.Name, Outcome: outcomeLeft, Reason: why, Task: res.Item.Task})
+	}
+	if res.Item.Run == 0 {
+		w.total.left++
+		w.total.doubtful.Add(manifest.Skip{Path: res.Item.Name, Reason: "it is doubtful whether it needs a restoration; --task " + res.Item.Task + " writes one"})
+	}
+	return true
 }
 
 // writeInput writes the pictures of an input with several restorations; w.mu is locked. Their names have the properties in which these
@@ -543,13 +562,7 @@ func (w *pictureWriter) unwritten(name string, err error) {
 
 // fail reports an input without a restored picture.
 func (w *pictureWriter) fail(name string, err error) {
-	err = fmt.Errorf("%s: %w", name, err)
-	w.errs = append(w.errs, err)
-	if w.JSON {
-		w.printJSON(restoration{Input: name, Outcome: item.OutcomeFailed, Reason: cli.Printable(cli.OneLine(err)), Task: w.spec.Tasks[0].Name})
-		return
-	}
-	fmt.Fprintln(w.stderr, cli.StyleOf(w.stderr).Red("failed:"), cli.Printable(cli.OneLine(err)))
+	w.total.fail(name, w.spec.Tasks[0].Name, err)
 }
 
 // existsError is the path of an existing file that is not replaced.

@@ -52,9 +52,9 @@ func newRunCommand(c manifest.Catalogue) *cobra.Command {
 				fmt.Fprintln(stderr, note)
 			}
 			if o.DryRun {
-				return dryRun(cmd.Context(), spec, o, stdout, stderr)
+				return dryRun(cmd.Context(), spec, o, skipped, stdout, stderr)
 			}
-			err = runEmbedded(cmd.Context(), spec, o, stdout, stderr)
+			err = runEmbedded(cmd.Context(), spec, o, skipped, stdout, stderr)
 			if code := cli.ExitCode(err); slices.Contains([]int{cli.ExitDone, cli.ExitIncomplete, cli.ExitInterrupted}, code) {
 				resultname.Link(cmd.Context(), spec.Output, stderr)
 			}
@@ -75,7 +75,7 @@ func newRunCommand(c manifest.Catalogue) *cobra.Command {
 }
 
 // runEmbedded runs a campaign with everything in this process.
-func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
+func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, skipped manifest.Skips, stdout, stderr io.Writer) error {
 	var page *localpage.Page
 	err := embedded.WithCampaign(ctx, spec, o, stdout, stderr, func(e embedded.Campaign) (err error) {
 		if o.OpenPage {
@@ -86,6 +86,9 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 				return err
 			}
 			page.Show(ctx, stderr)
+		}
+		if o.JSON { // otherwise they were reported
+			e.Show.LeaveOut(skipped)
 		}
 		return e.Run(ctx, stdout, o.JSON)
 	})
