@@ -302,6 +302,28 @@ func TestOwnerCompletesDeletion(t *testing.T) {
 	}
 }
 
+// TestDeletionWithoutPermission: a store that permits no deletion in one of the folders keeps the campaign as it is, and a store that
+// withdraws the permission later refuses the rest.
+func TestDeletionWithoutPermission(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	id := f.archived("night", "ann")
+	before, err := index.New(f.store).Newest(t.Context(), id)
+	must(t, err)
+	for _, folder := range []string{"campaigns/" + id + "/", index.Prefix, id + "/checkpoints/", id + "/items/", "campaigns/" + id + "/campaign.json"} {
+		c := f.openOver(&undeletable{f.store, func(key string) bool { return strings.HasPrefix(key, folder) }, storage.ErrReadOnly})
+		_, err := client(t, f.serve(c, false), "").Delete(t.Context(), id, true, false)
+		if !errors.Is(err, api.ErrRefused) {
+			t.Errorf("%s: %v", folder, err)
+		}
+		now, err := index.New(f.store).Newest(t.Context(), id)
+		must(t, err)
+		if late := strings.HasSuffix(folder, ".json"); (now == before) == late {
+			t.Errorf("%s: the index has %+v, before %+v", folder, now, before)
+		}
+	}
+}
+
 // TestAttackOwnersFlood: an owner has a bounded number of campaigns on the board, and others submit as before. A known campaign is no further one.
 func TestAttackOwnersFlood(t *testing.T) {
 	t.Parallel()
