@@ -113,7 +113,9 @@ func (s *Server) identify(r *http.Request, door string) (identity, *api.Error) {
 		}
 		return i, nil
 	}
-	if err := s.authenticate(r.Context(), &i); err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.AnswerLimit)
+	defer cancel()
+	if err := s.authenticate(ctx, &i); err != nil {
 		if i.refused = Problem(err); i.refused.Status != http.StatusUnauthorized && i.refused.Status != http.StatusForbidden {
 			return i, i.refused
 		}
