@@ -23,8 +23,8 @@ import (
 // results that no other campaign of the output refers to. It keeps the report and the checkpoints that other campaigns of
 // the output share. A campaign on the board is archived first, which needs a leader.
 //
-// The error is queue.ErrNoRecord for an unknown campaign, ErrRefused for a campaign that has not ended, or whose results
-// an open campaign may need, ErrNoLeader, or ErrNoIndex.
+// The error is queue.ErrNoRecord for an unknown campaign, ErrRefused for a campaign that has not ended, whose results
+// an open campaign may need, or whose objects the store does not permit to delete, ErrNoLeader, or ErrNoIndex.
 func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]api.Removal, error) {
 	d := &deletion{Cleaner: c, x: index.New(c.Store), id: id, results: results}
 	err := d.checkIndex(ctx)
@@ -37,6 +37,9 @@ func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]api.Re
 	}
 	if err == nil {
 		err = d.collectOwn(ctx)
+	}
+	if err == nil && !c.DryRun {
+		err = d.probe(ctx)
 	}
 	if err == nil && !c.DryRun {
 		err = d.claim(ctx)
@@ -171,6 +174,30 @@ func (d *deletion) eachItem(ctx context.Context, id string, f func(k item.Identi
 			if k, ok := item.ParseIdentity(it.ID); ok {
 				f(k)
 			}
+		}
+	}
+	return nil
+}
+
+// Probe is the name of objects that do not exist. A deletion deletes them first: a store that does not permit it keeps everything.
+const Probe = ".probe"
+
+// probe refuses the deletion unless the store permits it in each folder that it needs.
+func (d *deletion) probe(ctx context.Context) error {
+	folders := []string{"campaigns/" + d.id + "/", index.Prefix}
+	if d.record != nil {
+		folders = append(folders, outputKey(d.record.Output, "checkpoints/"))
+	}
+	if d.record != nil && d.results {
+		folders = append(folders, outputKey(d.record.Output, "items/"))
+	}
+	for _, folder := range folders {
+		err := d.Store.Delete(ctx, folder+Probe)
+		if errors.Is(err, storage.ErrReadOnly) {
+			return fmt.Errorf("%w: the store does not permit deletions; permit s3:DeleteObject, then repeat the command: %w", board.ErrRefused, err)
+		}
+		if err != nil && !errors.Is(err, storage.ErrBadKey) { // of a campaign that was rejected for its output
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +23,7 @@ import (
 //	campaigns/.index/ID.NUMBER.deleting.OUTPUT[.results]
 //
 // A key campaigns/.index/.output.OUTPUT.ID marks a deletion with results, and
-// campaigns/.index/ID.deleted.TIME remembers a deleted submission, see [Index.Bury].
+// campaigns/.index/ID.deleted.TIME remembers a deleted submission, and has its owner, see [Index.Bury].
 //
 // One listing therefore returns a thousand campaigns per request without reading any object. Entries are only added; the
 // entry with the highest number counts. Archiving needs no permission to delete.
@@ -144,9 +145,9 @@ func (e Entry) supersedes(other Entry) bool {
 // ErrDeleting: the data of the campaign are being deleted.
 var ErrDeleting = errors.New("the campaign is being deleted; complete it with: ddiff delete")
 
-// Bury remembers that a submission was deleted, before its data are: a board that is restored from a backup may have its record.
+// Bury remembers that a submission was deleted, and its owner, before its data are: a board that is restored from a backup may have its record.
 func (x Index) Bury(ctx context.Context, c *manifest.Campaign) error {
-	if err := x.store.Put(ctx, Tombstone(c), nil); err != nil {
+	if err := x.store.Put(ctx, Tombstone(c), []byte(c.Owner)); err != nil {
 		return fmt.Errorf("remember the deletion of campaign %s: %w", c.ID, err)
 	}
 	return nil
@@ -159,6 +160,26 @@ func (x Index) Buried(ctx context.Context, c *manifest.Campaign) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// DeletingOwner returns the owner of a campaign whose deletion has lost its record and is not complete, or storage.ErrNotFound.
+func (x Index) DeletingOwner(ctx context.Context, id string) (string, error) {
+	newest, err := x.Newest(ctx, id)
+	if err != nil || newest.State != Deleting {
+		return "", cmp.Or(err, storage.ErrNotFound)
+	}
+	last := ""
+	for info, err := range x.store.List(ctx, Prefix+id+tombstones) {
+		if err != nil {
+			return "", fmt.Errorf("list the deletions of campaign %s: %w", id, err)
+		}
+		last = info.Key
+	}
+	if last == "" {
+		return "", storage.ErrNotFound
+	}
+	owner, err := x.store.Get(ctx, last)
+	return string(owner), err
 }
 
 // tombstones is in the keys of deleted submissions, which are no entries.

@@ -195,8 +195,8 @@ func writeArchive(ctx context.Context, out *rest, o result.Output, a *sender, fi
 
 // writeFile writes a file with its padding.
 func writeFile(ctx context.Context, archive *tar.Writer, o result.Output, a *sender, f archived) error {
-	if f.header.Size > maxMemory {
-		return fmt.Errorf("has %d bytes, above the limit of %d", f.header.Size, maxMemory)
+	if f.header.Size > archiveMemory {
+		return fmt.Errorf("has %d bytes, above the limit of %d; read it from the store", f.header.Size, archiveMemory)
 	}
 	release, err := a.acquire(ctx, f.header.Size)
 	if err != nil {

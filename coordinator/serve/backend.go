@@ -39,6 +39,8 @@ type Controller interface {
 	Submit(ctx context.Context, file []byte, o api.Order) (api.Submitted, error)
 	// Check checks a campaign file and counts its items.
 	Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error)
+	// Owner returns the owner of a campaign on the board, in the archive, where it stays, or in an incomplete deletion.
+	Owner(ctx context.Context, id string) (string, error)
 	// Want sets the wanted state. It is idempotent.
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
 	// SetBudget replaces the budget of a campaign. It is idempotent.

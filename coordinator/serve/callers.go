@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"ddiff/api"
-	"ddiff/manifest"
 )
 
 func (s *Server) addCallers() {
@@ -82,13 +81,6 @@ func (i identity) may(role api.Role) *api.Error {
 	return nil
 }
 
-func (i identity) mayChange(c *manifest.Campaign) error {
-	if i.token.Role == api.Admin || c.Owner == i.token.Owner {
-		return nil
-	}
-	return api.NewError(api.ErrDenied, "campaign "+c.ID+" belongs to another owner; this needs the role "+string(api.Admin))
-}
-
 func (s *Server) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, door := atDoor(r)
@@ -121,7 +113,9 @@ func (s *Server) identify(r *http.Request, door string) (identity, *api.Error) {
 		}
 		return i, nil
 	}
-	if err := s.authenticate(r.Context(), &i); err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.AnswerLimit)
+	defer cancel()
+	if err := s.authenticate(ctx, &i); err != nil {
 		if i.refused = Problem(err); i.refused.Status != http.StatusUnauthorized && i.refused.Status != http.StatusForbidden {
 			return i, i.refused
 		}

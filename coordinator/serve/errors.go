@@ -25,7 +25,7 @@ func Problem(err error) *api.Error {
 		causes    []error
 	}{
 		{api.ErrNotFound, []error{queue.ErrNoRecord, queue.ErrBadName, storage.ErrNotFound, storage.ErrBadKey}},
-		{api.ErrRefused, []error{board.ErrRefused, board.ErrReplaced}},
+		{api.ErrRefused, []error{board.ErrRefused, board.ErrReplaced, storage.ErrReadOnly}},
 		{api.ErrStore, []error{api.ErrStore, storage.ErrUnavailable, storage.ErrAccess, storage.ErrCorrupt}},
 		{api.ErrUnavailable, []error{
 			archive.ErrNoLeader, queue.ErrUnavailable, queue.ErrNotReady, queue.ErrClosed, queue.ErrAccess, queue.ErrFull,

@@ -76,15 +76,16 @@ func (a *sender) end() {
 	delete(a.of.shares, a.token)
 }
 
-// acquire waits for the memory of a file, first for the share of the token. Release returns it.
+// acquire waits for the memory of a file of up to archiveMemory, first for the share of the token; a larger file has the whole share. Release
+// returns it.
 func (a *sender) acquire(ctx context.Context, size int64) (release func(), err error) {
-	size = min(size, archiveShare) // a larger file is alone
-	if err := a.share.Acquire(ctx, size); err != nil {
+	share := min(size, archiveShare)
+	if err := a.share.Acquire(ctx, share); err != nil {
 		return nil, err
 	}
 	if err := a.of.memory.Acquire(ctx, size); err != nil {
-		a.share.Release(size)
+		a.share.Release(share)
 		return nil, err
 	}
-	return func() { a.of.memory.Release(size); a.share.Release(size) }, nil
+	return func() { a.of.memory.Release(size); a.share.Release(share) }, nil
 }

@@ -1,14 +1,13 @@
 package serve
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"ddiff/api"
 )
 
-// TestAttackSenders: the files of one token's archives have a bounded share of the memory, and another token has its own.
+// TestAttackSenders: the files of one token's archives have a bounded share of the memory, and another token has its own. A file that is
+// larger than the share counts whole.
 func TestAttackSenders(t *testing.T) {
 	t.Parallel()
 	s := newSenders()
@@ -21,18 +20,19 @@ func TestAttackSenders(t *testing.T) {
 		return a
 	}
 	eve, again, ann := begin("eve", "a"), begin("eve", "b"), begin("ann", "a")
-	release, err := eve.acquire(t.Context(), 1<<40) // as much as there is
+	release, err := eve.acquire(t.Context(), archiveMemory-archiveShare) // more than the share
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := again.acquire(ended, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a second file beyond the share: %v", err)
+	if again.share.TryAcquire(1) {
+		t.Error("a second file beyond the share")
 	}
 	other, err := ann.acquire(t.Context(), archiveShare)
 	if err != nil {
 		t.Errorf("the file of another token: %v", err)
+	}
+	if s.memory.TryAcquire(1) {
+		t.Error("a file beyond all memory")
 	}
 	release()
 	other()

@@ -72,6 +72,55 @@ func TestMemoryOfFiles(t *testing.T) {
 	}
 }
 
+// slowDeletion is a controller that records how long a deletion may take.
+type slowDeletion struct {
+	Controller
+	ends time.Time
+}
+
+// Delete implements Controller.
+func (d *slowDeletion) Delete(ctx context.Context, _ string, _, _ bool) (api.Deleted, error) {
+	d.ends, _ = ctx.Deadline()
+	return api.Deleted{}, nil
+}
+
+// deadlined is a connection with a write deadline.
+type deadlined struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+}
+
+// SetWriteDeadline is that of a connection.
+func (w *deadlined) SetWriteDeadline(t time.Time) error {
+	w.deadline = t
+	return nil
+}
+
+// TestDeadlineOfDeletions: the answer of a deletion that takes its whole time can be sent; no other request has that time, and no stranger.
+func TestDeadlineOfDeletions(t *testing.T) {
+	t.Parallel()
+	deletion := &slowDeletion{}
+	s, err := New(Config{Backend: oneOutput{}, Controller: deletion, Kind: "cluster", Secret: "secret", Logger: slog.New(slog.DiscardHandler)})
+	reporttest.Must(t, err)
+	send := func(path, secret string) *deadlined {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, "http://localhost"+prefix+path, nil)
+		r.Header.Set("Authorization", "Bearer "+secret)
+		w := &deadlined{ResponseRecorder: httptest.NewRecorder()}
+		s.ServeHTTP(w, r)
+		return w
+	}
+	began := time.Now()
+	w := send("/campaigns/one", "secret")
+	if w.Code != http.StatusOK || deletion.ends.Before(began.Add(deleteLimit)) || w.deadline.Before(deletion.ends.Add(sendLimit/2)) {
+		t.Errorf("%d: the deletion ends after %s, and its answer after %s", w.Code, deletion.ends.Sub(began), w.deadline.Sub(began))
+	}
+	for path, secret := range map[string]string{"/campaigns/one": "false", "/tokens/0123456789ab": "secret", "/session": "secret"} {
+		if w := send(path, secret); !w.deadline.IsZero() {
+			t.Errorf("%s with the token %q: %d, and a deadline in %s", path, secret, w.Code, time.Until(w.deadline))
+		}
+	}
+}
+
 // TestCompareConditions: one campaign is compared with itself by conditions, and a wrong condition names itself.
 func TestCompareConditions(t *testing.T) {
 	t.Parallel()

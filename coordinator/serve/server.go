@@ -78,7 +78,7 @@ const (
 	maxStreams, maxTokenStreams, maxAddressStreams = 4096, 256, 64
 	// deleteLimit is the time for the deletion of a campaign.
 	deleteLimit = 10 * time.Minute
-	// sendLimit is the time in which a client of an event stream must take an event.
+	// sendLimit is the time for the transfer of an answer after AnswerLimit or deleteLimit, or of an event of a stream.
 	sendLimit = 10 * time.Second
 )
 
@@ -115,7 +115,7 @@ func New(cfg Config) (*Server, error) {
 	s.origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, api.NewError(api.ErrDenied, "the request comes from a page of another site"))
 	}))
-	s.handler = secured(s.limited(s.identified(s.audited(s.origin.Handler(s.reserving(s.mux))))))
+	s.handler = secured(s.identified(s.limited(s.audited(s.origin.Handler(s.reserving(s.mux))))))
 	return s, nil
 }
 
@@ -127,7 +127,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t TLS) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: s.cfg.AnswerLimit + 10*time.Second,
+		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: s.cfg.AnswerLimit + sendLimit,
 		IdleTimeout: 30 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -173,15 +173,15 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// limited limits the body and the time of requests.
+// limited limits the body and the time of requests. A deletion by a known caller has deleteLimit.
 func (s *Server) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if !isStream(r) {
 			limit := s.cfg.AnswerLimit
-			if r.Method == http.MethodDelete {
+			if r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, prefix+"/campaigns/") && identityOf(r.Context()).refused == nil {
 				limit = deleteLimit
-				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // not in tests without a connection
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + sendLimit)) // not in tests without a connection
 			}
 			ctx, cancel := context.WithTimeout(r.Context(), limit)
 			defer cancel()

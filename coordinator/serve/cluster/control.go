@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
+	"ddiff/coordinator/index"
 	"ddiff/coordinator/serve"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -164,6 +165,22 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	}
 	out.Rows, out.Items = &rows, &items
 	return out, ctx.Err()
+}
+
+// Owner returns the owner of a campaign, without a return from the archive.
+func (c *Cluster) Owner(ctx context.Context, id string) (owner string, err error) {
+	err = c.missed.Look(ctx, func() error {
+		record, err := recordOf(ctx, c.cfg, id)
+		if err == nil {
+			owner = record.Owner
+		} else if errors.Is(err, queue.ErrNoRecord) {
+			if owner, err = index.New(c.cfg.Store).DeletingOwner(ctx, id); errors.Is(err, storage.ErrNotFound) {
+				err = queue.ErrNoRecord
+			}
+		}
+		return err
+	})
+	return owner, unknown(id, err)
 }
 
 // Want sets the wanted state of a campaign, and waits up to storeLimit for a coordinator to store it.

@@ -20,8 +20,10 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/board/boardtest"
+	"ddiff/coordinator/index"
 	"ddiff/coordinator/serve"
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 // document is the part of the OpenAPI document that the tests read.
@@ -237,6 +239,88 @@ func TestOwners(t *testing.T) {
 	}
 	if got, err := ann.Want(t.Context(), made.ID, manifest.WantPause); err != nil || got.Wanted != manifest.WantPause || got.Stored {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// undeletable is a store that fails to delete some objects.
+type undeletable struct {
+	storage.Store
+	is  func(key string) bool
+	err error
+}
+
+// Delete implements storage.Store.
+func (s *undeletable) Delete(ctx context.Context, key string) error {
+	if s.is(key) {
+		return s.err
+	}
+	return s.Store.Delete(ctx, key)
+}
+
+// archived makes a finished campaign of the archive.
+func (f *fixture) archived(name, owner string) (id string) {
+	f.t.Helper()
+	id = f.campaign(name, owner, func(c *manifest.Campaign) { c.Phase = manifest.PhaseFinished })
+	record, _, err := f.board.Get(f.t.Context(), manifest.KeyCampaignPrefix+id)
+	must(f.t, err)
+	must(f.t, f.store.Put(f.t.Context(), board.StoredKey(id), record))
+	row := index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityNormal}
+	must(f.t, index.New(f.store).Add(f.t.Context(), index.Entry{ID: id, State: index.Archived, Output: index.OutputDigest(id), Row: row}))
+	must(f.t, f.store.Put(f.t.Context(), index.KeyComplete, nil))
+	must(f.t, f.board.Delete(f.t.Context(), manifest.KeyCampaignPrefix+id))
+	return id
+}
+
+// TestOwnerCompletesDeletion: the owner of a campaign in the archive, and nobody else, completes an interrupted deletion, also one that has lost
+// the record. A dry run leaves the campaign where it is.
+func TestOwnerCompletesDeletion(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	url := f.serve(c, true)
+	ann, bob := client(t, url, f.token(c, "ann", api.Submitter)), client(t, url, f.token(c, "bob", api.Submitter))
+	for name, is := range map[string]func(key string) bool{
+		"record": func(key string) bool { return !strings.HasPrefix(key, index.Prefix) },
+		"entry":  func(key string) bool { _, is := index.ParseKey(key); return is },
+	} {
+		id := f.archived(name, "ann")
+		_, err := ann.Delete(t.Context(), id, true, true)
+		must(t, err)
+		broken := f.openOver(&undeletable{f.store, is, errors.New("cut off")})
+		if _, err := broken.Delete(t.Context(), id, true, false); err == nil {
+			t.Fatalf("%s: nothing interrupts the deletion", name)
+		}
+		if _, err := bob.Delete(t.Context(), id, true, false); !errors.Is(err, api.ErrDenied) {
+			t.Errorf("%s: another owner: %v", name, err)
+		}
+		if _, err := ann.Delete(t.Context(), id, true, false); err != nil {
+			t.Errorf("%s: the owner: %v", name, err)
+		}
+		if _, err := ann.Delete(t.Context(), id, true, false); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("%s: a repetition after the end: %v", name, err)
+		}
+	}
+}
+
+// TestDeletionWithoutPermission: a store that permits no deletion in one of the folders keeps the campaign as it is, and a store that
+// withdraws the permission later refuses the rest.
+func TestDeletionWithoutPermission(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	id := f.archived("night", "ann")
+	before, err := index.New(f.store).Newest(t.Context(), id)
+	must(t, err)
+	for _, folder := range []string{"campaigns/" + id + "/", index.Prefix, id + "/checkpoints/", id + "/items/", "campaigns/" + id + "/campaign.json"} {
+		c := f.openOver(&undeletable{f.store, func(key string) bool { return strings.HasPrefix(key, folder) }, storage.ErrReadOnly})
+		_, err := client(t, f.serve(c, false), "").Delete(t.Context(), id, true, false)
+		if !errors.Is(err, api.ErrRefused) {
+			t.Errorf("%s: %v", folder, err)
+		}
+		now, err := index.New(f.store).Newest(t.Context(), id)
+		must(t, err)
+		if late := strings.HasSuffix(folder, ".json"); (now == before) == late {
+			t.Errorf("%s: the index has %+v, before %+v", folder, now, before)
+		}
 	}
 }
 
