@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -157,31 +156,32 @@ func otherCluster(last owner) error {
 		ErrOtherCluster, last.ID, last.Coordinator, verb, last.At.Format(time.RFC3339), last.ID)
 }
 
-// readOwner reads the last name of a store, an empty one if it has none.
+// readOwner reads the last name of a store, an empty one if it has none. Keys further below OwnerFolder are no names: workers may write some.
 func readOwner(ctx context.Context, s storage.Store) (last owner, err error) {
-	key := ""
+	number := 0
 	for info, err := range s.List(ctx, OwnerFolder) {
 		if err != nil {
 			return owner{}, fmt.Errorf("list the names of the cluster in %s: %w", OwnerFolder, err)
 		}
-		key = max(key, info.Key)
+		var n int
+		if fmt.Sscanf(info.Key, OwnerFolder+"%d.json", &n); info.Key == ownerKey(n) { //nolint:errcheck // the key shows it
+			number = max(number, n)
+		}
 	}
-	if key == "" {
+	if number == 0 {
 		return owner{}, nil
 	}
-	data, err := s.Get(ctx, key)
+	data, err := s.Get(ctx, ownerKey(number))
 	if err == nil {
 		err = json.Unmarshal(data, &last)
-	}
-	if err == nil {
-		_, err = fmt.Sscanf(path.Base(key), "%d.json", &last.number)
 	}
 	if err == nil && last.ID == "" {
 		err = errors.New("the id is missing")
 	}
 	if err != nil {
-		return owner{}, fmt.Errorf("read the name of the cluster in %s: %w", key, err)
+		return owner{}, fmt.Errorf("read the name of the cluster in %s: %w", ownerKey(number), err)
 	}
+	last.number = number
 	return last, nil
 }
 

@@ -122,6 +122,23 @@ func TestOwnerWithoutBoard(t *testing.T) {
 	})
 }
 
+// TestForeignOwners: keys that workers may write, or that are no names, name no owner.
+func TestForeignOwners(t *testing.T) {
+	t.Parallel()
+	dir, err := storage.NewDir(t.TempDir())
+	boardtest.Must(t, err)
+	_, _, kv := boardtest.Start(t)
+	s := ownedStore{t, dir}
+	for _, key := range []string{"items/9.json", "000009/items/9.json", "9.json", "-00009.json", "000009.json.old"} {
+		boardtest.Must(t, dir.Put(t.Context(), OwnerFolder+key, []byte(`{"id":"evil"}`)))
+	}
+	_, id := s.own(kv, "a", "")
+	if _, again := s.own(kv, "b", ""); again != id || id == "evil" {
+		t.Errorf("the name is %q, then %q", id, again)
+	}
+	boardtest.Must(t, CheckStore(t.Context(), kv, dir))
+}
+
 // background runs f until a condition holds.
 func background(t *testing.T, f func(context.Context) error, holds func() bool) {
 	t.Helper()
