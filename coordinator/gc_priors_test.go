@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -15,8 +14,8 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
-	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -41,7 +40,7 @@ func TestCollectPriors(t *testing.T) {
 	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
 	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []api.Removal) {
 		t.Helper()
-		removed, err := (&gc.Cleaner{Store: store, Board: tc.board, DryRun: dry, Now: now}).Collect(t.Context(), gc.Config{})
+		removed, err := (&gc.Cleaner{Store: store, DryRun: dry, Now: now}).Collect(t.Context(), gc.Config{})
 		must(t, err)
 		return slices.DeleteFunc(removed, func(r api.Removal) bool { return r.Kind != "priors" })
 	}
@@ -54,6 +53,10 @@ func TestCollectPriors(t *testing.T) {
 	if young := collect(tc.store, time.Now, false); len(young) > 0 {
 		t.Errorf("removed young priors: %+v", young)
 	}
+	collect(tc.store, later, false)
+	want(used, unused) // a campaign is open
+	must(t, archive.Archive(t.Context(), tc.board, spec.ID()))
+	stop()
 	planned := collect(tc.store, later, true)
 	want(used, unused)
 	removed := collect(tc.store, later, false)
@@ -62,21 +65,13 @@ func TestCollectPriors(t *testing.T) {
 	}
 	want(used)
 
-	// The prior of an archived campaign is in use.
-	must(t, archive.Archive(t.Context(), tc.board, spec.ID()))
-	stop()
-	collect(tc.store, later, false)
-	want(used)
-
 	// A campaign begins to use a prior while it is deleted.
 	must(t, tc.store.Put(t.Context(), contested, []byte("67890")))
+	begun := index.Entry{ID: "begun-12345678", State: index.Open, Output: index.OutputDigest("begun")}
 	store := &hookedStore{Store: tc.store, before: func(string, string) error { return nil }, after: func(call, key string) {
-		if call != "delete" || key != contested {
-			return
+		if call == "delete" && key == contested {
+			must(t, index.New(tc.store).Add(t.Context(), begun))
 		}
-		other := tc.spec("just-begun")
-		id := tc.put(&manifest.Campaign{Spec: *other, Prior: manifest.PriorFile{Key: contested, SHA256: "1"}, Phase: manifest.PhasePreflight})
-		t.Cleanup(func() { _ = tc.board.Delete(context.WithoutCancel(t.Context()), manifest.KeyCampaignPrefix+id) })
 	}}
 	if got := collect(store, later, false); len(got) > 0 {
 		t.Errorf("removed a prior in use: %+v", got)
@@ -86,44 +81,18 @@ func TestCollectPriors(t *testing.T) {
 		t.Errorf("the prior in use: %q, %v", data, err)
 	}
 
-	// While a campaign is about to begin, its prior is not known.
-	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
-	id := tc.submit("about-to-begin", 0)
-	collect(tc.store, later, false)
-	want(used, contested, unused)
-	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
-	collect(tc.store, later, false)
-	want(used, contested)
-
-	// The same holds for its operator files, also if the campaign was submitted with their digests.
-	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
-	filed := tc.spec("with-operators")
-	filed.Tasks = []item.Task{{Name: "a", Operator: "/a.onnx"}, {Name: "b", Operator: "/b.onnx"}}
-	a, b := manifest.OperatorFile{Path: "/a.onnx", SHA256: "2"}, manifest.OperatorFile{Path: "/b.onnx", SHA256: "3"}
-	for range 2 {
-		for _, known := range [][]manifest.OperatorFile{nil, {a}, {a, b}, {b, a, {Path: "/c.onnx", Key: contested}}} {
-			id = tc.put(&manifest.Campaign{Spec: *filed, Prior: manifest.PriorFile{SHA256: "1"}, Operators: known, Phase: manifest.PhaseQueued})
-			collect(tc.store, later, false)
-			want(used, contested, unused)
-		}
-		b.Key = contested // one of two files is copied
+	// The archived campaign uses it as an operator file, then no more.
+	must(t, tc.store.Delete(t.Context(), begun.Key()))
+	c, err := board.Load(t.Context(), tc.store, spec.ID())
+	must(t, err)
+	for _, keys := range [][]string{{used, contested}, {used}} {
+		c.Operators = []manifest.OperatorFile{{Path: "/a.onnx", SHA256: "2", Key: keys[len(keys)-1]}}
+		data, err := json.Marshal(c)
+		must(t, err)
+		must(t, tc.store.Put(t.Context(), board.StoredKey(c.ID), data))
+		collect(tc.store, later, false)
+		want(keys...)
 	}
-	a.Key = contested
-	tc.put(&manifest.Campaign{Spec: *filed, Prior: manifest.PriorFile{SHA256: "1"}, Operators: []manifest.OperatorFile{a, b}, Phase: manifest.PhaseQueued})
-	collect(tc.store, later, false)
-	want(used, contested)
-	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
-}
-
-// put writes a record to the board and returns its id.
-func (tc *testCluster) put(c *manifest.Campaign) string {
-	tc.t.Helper()
-	c.Schema, c.ID, c.Output, c.Weight, c.Wanted = manifest.RecordSchema, c.Spec.ID(), c.Spec.ID(), 1, manifest.WantRun
-	c.Priority = manifest.PriorityNormal
-	data, err := json.Marshal(c)
-	must(tc.t, err)
-	must(tc.t, tc.board.Put(tc.t.Context(), manifest.KeyCampaignPrefix+c.ID, data))
-	return c.ID
 }
 
 // Logs of campaigns without a record are garbage, those of others are not; the empty folder of probes is removed.
@@ -139,7 +108,7 @@ func TestCollectLogs(t *testing.T) {
 	must(t, tc.store.Delete(t.Context(), shared+"/probes/ONE")) // as a worker does
 	collect := func(now func() time.Time) {
 		t.Helper()
-		_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), gc.Config{})
+		_, err := (&gc.Cleaner{Store: tc.store, Now: now}).Collect(t.Context(), gc.Config{})
 		must(t, err)
 	}
 	collect(time.Now)

@@ -39,7 +39,7 @@ func TestCollect(t *testing.T) {
 	collect := func(later time.Duration, dry bool, cfg gc.Config) []api.Removal {
 		t.Helper()
 		cleaner := &gc.Cleaner{
-			Store: tc.store, Board: tc.board, DryRun: dry, Now: func() time.Time { return time.Now().Add(later) },
+			Store: tc.store, DryRun: dry, Now: func() time.Time { return time.Now().Add(later) },
 		}
 		removed, err := cleaner.Collect(t.Context(), cfg)
 		must(t, err)
@@ -122,7 +122,7 @@ func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 	must(t, tc.store.Put(t.Context(), shared+"/checkpoints/"+restored, nil))
 	must(t, tc.store.Put(t.Context(), open, nil))
 	cleaner := &gc.Cleaner{
-		Store: tc.store, Board: tc.board, Now: func() time.Time { return time.Now().Add(1000 * time.Hour) },
+		Store: tc.store, Now: func() time.Time { return time.Now().Add(1000 * time.Hour) },
 	}
 	_, err := cleaner.Collect(t.Context(), gc.Config{Keep: time.Hour, Results: false})
 	must(t, err)
@@ -169,7 +169,7 @@ func TestCollectKeepsFolderThatIsUsedAgain(t *testing.T) {
 	past := time.Now().Add(-25 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(dir, old), past, past))
 	store := beforeList(tc.store, folder, func() { must(t, tc.store.Put(t.Context(), young, []byte("young"))) })
-	_, err := (&gc.Cleaner{Store: store, Board: tc.board}).Collect(t.Context(), gc.Config{})
+	_, err := (&gc.Cleaner{Store: store}).Collect(t.Context(), gc.Config{})
 	must(t, err)
 	if keys := keysOf(t, tc.store, folder); !slices.Equal(keys, []string{young}) {
 		t.Errorf("left: %q", keys)

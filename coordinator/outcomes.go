@@ -139,10 +139,14 @@ func (o *outcomes) enter(e queue.Result) {
 }
 
 // settleStored settles the pending items of a campaign that have a result in storage. A result that cannot be read fails its item; it
-// is not overwritten. The device-seconds of a result that this campaign made count.
+// is not overwritten. The device-seconds of a result that this campaign made count, in the month in which it was stored: the worker's clock may be
+// another one.
 func (o *outcomes) settleStored(ctx context.Context, from *results, items []item.Item, c *manifest.Campaign) error {
 	for chunk := range slices.Chunk(items, loadChunk) {
 		found, err := from.load(ctx, chunk, func(it *item.Item) bool { return o.ledger.State(it.ID) == ledger.Pending })
+		if err == nil {
+			err = from.date(ctx, found, c.ID)
+		}
 		if err != nil {
 			return err
 		}
@@ -155,8 +159,8 @@ func (o *outcomes) settleStored(ctx context.Context, from *results, items []item
 				res = from.failed(res.Item, s.damage.Error())
 				o.log.Error("stored result cannot be read", "item", res.Item.Name, "reason", s.damage)
 			}
-			if s.campaign == c.ID && !res.Finished.Before(c.Submitted) && !o.ledger.WasMissing(res.Item.ID) {
-				o.ledger.Spend(res.Item.ID, c.Round, manifest.Use{Month: manifest.MonthOf(res.Finished), Pool: res.Pool, Seconds: res.Seconds})
+			if s.campaign == c.ID && !s.modified.Before(c.Submitted.Add(-clockSkew)) && !o.ledger.WasMissing(res.Item.ID) {
+				o.ledger.Spend(res.Item.ID, c.Round, manifest.Use{Month: manifest.MonthOf(s.modified), Pool: res.Pool, Seconds: res.Seconds})
 			}
 			if o.ledger.Settle(res.Item.ID, c.Round, ledger.StateOf(res.Outcome), res.Reason) == 0 {
 				continue

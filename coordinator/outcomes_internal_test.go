@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/restore/item"
+	"ddiff/storage"
 )
 
 // items returns items with the identities from first on.
@@ -71,29 +73,46 @@ func TestSettleStored(t *testing.T) {
 	}
 }
 
-// A result that is found costs its device-seconds if this submission of the campaign made it and has not paid for it before.
+// datedStore has the times at which its objects were stored.
+type datedStore struct {
+	storage.Store
+	modified map[string]time.Time
+}
+
+func (s datedStore) Stat(ctx context.Context, key string) (storage.Info, error) {
+	info, err := s.Store.Stat(ctx, key)
+	info.Modified = s.modified[key]
+	return info, err
+}
+
+// A result that is found costs its device-seconds if this submission of the campaign made it and has not paid for it before. The clocks of the
+// store and of the workers may be behind that of the coordinator.
 func TestFoundResultCosts(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
 	r.rec.Submitted = now.Add(-time.Minute)
-	all := items(0, 4)
+	dated := datedStore{r.results.store, map[string]time.Time{}}
+	r.results.store = dated
+	all := items(0, 5)
 	for i, found := range []struct {
 		campaign string
-		finished time.Time
-	}{{r.id, now}, {"other", now}, {r.id, r.rec.Submitted.Add(-1)}, {r.id, now}} {
+		stored   time.Time
+	}{{r.id, now}, {"other", now}, {r.id, r.rec.Submitted.Add(-clockSkew - 1)}, {r.id, now}, {r.id, r.rec.Submitted.Add(-clockSkew)}} {
 		r.outcomes.ledger.Add(all[i].ID)
 		it := all[i]
 		it.Campaign = found.campaign
-		data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Seconds: 4, Pool: "spot", Finished: found.finished})
+		finished := found.stored.Add(-1000 * time.Hour) // by the worker's clock
+		data, err := json.Marshal(item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Seconds: 4, Pool: "spot", Finished: finished})
 		must(t, err)
 		must(t, r.results.store.Put(t.Context(), item.Key(it.ID, item.FileResult), data))
+		dated.modified[item.Key(it.ID, item.FileResult)] = found.stored
 	}
 	r.outcomes.ledger.MarkMissing(all[3].ID, 0) // its outcome had the seconds
 	for range 2 {
 		must(t, r.outcomes.settleStored(t.Context(), &r.results, all, r.rec))
 	}
-	want := []manifest.Use{{Month: manifest.MonthOf(now), Pool: "spot", Seconds: 4}}
+	want := []manifest.Use{{Month: manifest.MonthOf(now), Pool: "spot", Seconds: 8}}
 	if uses := r.outcomes.ledger.Uses(); !slices.Equal(uses, want) || r.outcomes.ledger.Open() != 0 {
 		t.Errorf("used %+v, want %+v", uses, want)
 	}

@@ -37,7 +37,8 @@ const (
 type stored struct {
 	found    bool
 	result   item.Result
-	campaign string // that restored the item
+	campaign string    // that restored the item
+	modified time.Time // by the clock of the store, see date
 	// damage is set when the result exists but cannot be read.
 	damage error
 }
@@ -168,6 +169,26 @@ func (s *results) loadOne(ctx context.Context, it item.Item) (stored, error) {
 	}
 	found.campaign, found.result.Item = found.result.Item.Campaign, it // another campaign may have restored it under another name
 	return found, nil
+}
+
+// date reads when the results of a campaign were stored. One that is gone meanwhile has no time.
+func (s *results) date(ctx context.Context, found []stored, campaign string) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(loadParallel)
+	for i := range found {
+		if !found[i].found || found[i].campaign != campaign {
+			continue
+		}
+		group.Go(func() error {
+			info, err := s.store.Stat(inner, item.Key(found[i].result.Item.ID, item.FileResult))
+			if err != nil && !errors.Is(err, storage.ErrNotFound) {
+				return fmt.Errorf("look up the result of item %s: %w", found[i].result.Item.Name, err)
+			}
+			found[i].modified = info.Modified
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // failed is the result of an item that the coordinator itself fails.

@@ -46,7 +46,8 @@ func New(cfg Config) (*Service, error) {
 	cfg = cfg.withDefaults()
 	return &Service{
 		owner: board.Owner{
-			Board: cfg.Board, Store: cfg.Store, Coordinator: cfg.Name, TakeOver: cfg.TakeOver, Interval: 2 * cfg.Probe, Now: cfg.Now, Logger: cfg.Logger,
+			Board: cfg.Board, Store: cfg.Store, Record: manifest.Cluster{Schema: manifest.RecordSchema, Store: cfg.StoreAddress, AckWait: cfg.AckWait},
+			Coordinator: cfg.Name, TakeOver: cfg.TakeOver, Interval: 2 * cfg.Probe, Now: cfg.Now, Logger: cfg.Logger,
 		},
 		cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1),
 	}, nil
@@ -71,33 +72,13 @@ func (s *Service) Fit() bool { return s.health.Fit() }
 // that waits for another one to lead is ready.
 func (s *Service) Ready() error { return s.health.Ready() }
 
-// publishCluster claims the store for the cluster and writes the record of the cluster. It warns if the last leader had another address of the store.
-func (s *Service) publishCluster(ctx context.Context) error {
-	id, err := s.owner.Claim(ctx)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, ID: id, Store: s.cfg.StoreAddress, AckWait: s.cfg.AckWait})
-	if err != nil {
-		return err
-	}
-	var last manifest.Cluster
-	old, _, err := s.cfg.Board.Get(ctx, manifest.KeyCluster)
-	if err == nil && json.Unmarshal(old, &last) == nil && last.Store != s.cfg.StoreAddress {
-		s.cfg.Logger.Warn("the last leader had another address of the store; if it is another store, "+
-			"restart this coordinator with the address of the last leader: its campaigns are not in this store",
-			"store", s.cfg.StoreAddress, "last", last.Store)
-	}
-	return s.cfg.Board.Put(ctx, manifest.KeyCluster, data)
-}
-
 // Lead runs all campaigns until ctx ends, which is not an error. It outlasts outages of the store. It returns
 // [queue.ErrStepDown] when this coordinator cannot use the store and another one can, see [Service.CheckHealth]. Only one
 // service may lead at a time. If two lead for a moment, compare-and-swap and create-only writes protect records and
 // windows.
 func (s *Service) Lead(ctx context.Context) (err error) {
-	if err := s.publishCluster(ctx); err != nil {
-		return ignoreCancelled(ctx, fmt.Errorf("publish the record of the cluster: %w", err))
+	if _, err := s.owner.Claim(ctx); err != nil {
+		return ignoreCancelled(ctx, fmt.Errorf("claim the store: %w", err))
 	}
 	stop, err := s.cfg.Metrics.Observe(s.clusterState)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,6 +28,8 @@ var ErrOtherCluster = errors.New("the store belongs to another cluster")
 type Owner struct {
 	Board *queue.Board
 	Store storage.Store
+	// Record is the record of the cluster that Claim writes to the board, without the name.
+	Record manifest.Cluster
 	// Coordinator names this process, for people.
 	Coordinator string
 	// TakeOver is the name of the cluster that a person takes the store from. Optional.
@@ -54,54 +55,79 @@ type owner struct {
 	number int
 }
 
-// Claim returns the name of the cluster. A store without a name gets one. The error is ErrOtherCluster for the store of another cluster,
-// unless TakeOver names that cluster; the store then gets a new name, so that a repeated Claim with the same TakeOver takes nothing back.
+// Claim writes the record of the cluster to the board, and returns its name. A store without a name gets one. The error is ErrOtherCluster for
+// the store of another cluster, unless TakeOver names that cluster; the store then gets a new name, so that a repeated Claim with the same
+// TakeOver takes nothing back. After a crash, the next Claim completes it: the board has the name before the store.
 func (o *Owner) Claim(ctx context.Context) (id string, err error) {
 	for {
-		if o.id, err = o.name(ctx); err != nil {
+		shared, revision, err := o.shared(ctx)
+		if err != nil {
 			return "", err
 		}
+		o.id, _ = o.known.Load().(string)
 		last, err := readOwner(ctx, o.Store)
+		named := err != nil || last.ID == o.id // an outage of the store ends no term; Guard compares the names afterwards
 		switch {
-		case err != nil && o.id != "":
-			return o.id, nil // an outage of the store ends no term; Guard compares the names afterwards
-		case err != nil:
+		case err != nil && o.id == "":
 			o.Logger.Warn("waits for the name of the cluster in the store", "reason", err)
 			if err := retry.Sleep(ctx, o.Interval); err != nil {
 				return "", err
 			}
 			continue
-		case last.ID != "" && last.ID == o.id:
-			return o.id, nil
+		case named && o.id != "":
 		case last.ID != "" && last.ID != o.TakeOver:
 			return "", otherCluster(last)
 		case last.ID != "" || o.id == "":
-			o.id = strings.ToLower(rand.Text()[:8])
+			named, o.id = false, strings.ToLower(rand.Text()[:8])
 		}
-		if err = o.write(ctx, last); errors.Is(err, storage.ErrExists) {
-			continue // by another coordinator
+		err = o.publish(ctx, shared, revision)
+		if err == nil && !named {
+			err = o.write(ctx, last)
 		}
-		if err == nil {
-			o.known.Store(o.id)
+		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrRecordExists) || errors.Is(err, storage.ErrExists) {
+			continue // another coordinator was first
 		}
 		return o.id, err
 	}
 }
 
-// name returns the name on the board, or the last known one if NATS has lost it, or none.
-func (o *Owner) name(ctx context.Context) (string, error) {
-	shared, err := readCluster(ctx, o.Board)
-	if shared.ID != "" {
-		o.known.Store(shared.ID)
+// shared reads the record of the cluster on the board, and remembers its name.
+func (o *Owner) shared(ctx context.Context) (c manifest.Cluster, revision uint64, err error) {
+	c, revision, err = readCluster(ctx, o.Board)
+	if c.ID != "" {
+		o.known.Store(c.ID)
 	}
-	known, _ := o.known.Load().(string)
-	return known, err
+	return c, revision, err
+}
+
+// publish replaces the last record of the cluster, of a revision; 0 means none. It warns if the last leader had another address of the store.
+func (o *Owner) publish(ctx context.Context, last manifest.Cluster, revision uint64) error {
+	if last.Store != "" && last.Store != o.Record.Store {
+		o.Logger.Warn("the last leader had another address of the store; if it is another store, "+
+			"restart this coordinator with the address of the last leader: its campaigns are not in this store",
+			"store", o.Record.Store, "last", last.Store)
+	}
+	c := o.Record
+	c.ID = o.id
+	data, err := json.Marshal(c)
+	switch {
+	case err != nil:
+	case revision == 0:
+		_, err = o.Board.Create(ctx, manifest.KeyCluster, data)
+	default:
+		_, err = o.Board.Update(ctx, manifest.KeyCluster, data, revision)
+	}
+	if err != nil {
+		return fmt.Errorf("publish the record of the cluster: %w", err)
+	}
+	o.known.Store(o.id)
+	return nil
 }
 
 // Learn reads the name on the board until ctx ends. So a coordinator that has never led knows it after a loss of NATS' data.
 func (o *Owner) Learn(ctx context.Context) error {
 	for {
-		if _, err := o.name(ctx); err != nil && ctx.Err() == nil {
+		if _, _, err := o.shared(ctx); err != nil && ctx.Err() == nil {
 			o.Logger.Debug("could not read the name of the cluster", "reason", err)
 		}
 		if retry.Sleep(ctx, o.Interval) != nil {
@@ -157,53 +183,54 @@ func otherCluster(last owner) error {
 		ErrOtherCluster, last.ID, last.Coordinator, verb, last.At.Format(time.RFC3339), last.ID)
 }
 
-// readOwner reads the last name of a store, an empty one if it has none.
+// readOwner reads the last name of a store, an empty one if it has none. Keys further below OwnerFolder are no names: workers may write some.
 func readOwner(ctx context.Context, s storage.Store) (last owner, err error) {
-	key := ""
+	number := 0
 	for info, err := range s.List(ctx, OwnerFolder) {
 		if err != nil {
 			return owner{}, fmt.Errorf("list the names of the cluster in %s: %w", OwnerFolder, err)
 		}
-		key = max(key, info.Key)
+		var n int
+		if fmt.Sscanf(info.Key, OwnerFolder+"%d.json", &n); info.Key == ownerKey(n) { //nolint:errcheck // the key shows it
+			number = max(number, n)
+		}
 	}
-	if key == "" {
+	if number == 0 {
 		return owner{}, nil
 	}
-	data, err := s.Get(ctx, key)
+	data, err := s.Get(ctx, ownerKey(number))
 	if err == nil {
 		err = json.Unmarshal(data, &last)
-	}
-	if err == nil {
-		_, err = fmt.Sscanf(path.Base(key), "%d.json", &last.number)
 	}
 	if err == nil && last.ID == "" {
 		err = errors.New("the id is missing")
 	}
 	if err != nil {
-		return owner{}, fmt.Errorf("read the name of the cluster in %s: %w", key, err)
+		return owner{}, fmt.Errorf("read the name of the cluster in %s: %w", ownerKey(number), err)
 	}
+	last.number = number
 	return last, nil
 }
 
-// readCluster reads the record of the cluster on a board, an empty one if there is none that can be read.
-func readCluster(ctx context.Context, b *queue.Board) (c manifest.Cluster, err error) {
-	data, _, err := b.Get(ctx, manifest.KeyCluster)
+// readCluster reads the record of the cluster on a board and its revision; an empty one if there is none that can be read.
+func readCluster(ctx context.Context, b *queue.Board) (c manifest.Cluster, revision uint64, err error) {
+	data, revision, err := b.Get(ctx, manifest.KeyCluster)
 	if errors.Is(err, queue.ErrNoRecord) {
-		return c, nil
+		return c, 0, nil
 	}
 	if err != nil {
-		return c, fmt.Errorf("read the record of the cluster: %w", err)
+		return c, 0, fmt.Errorf("read the record of the cluster: %w", err)
 	}
 	if json.Unmarshal(data, &c) != nil {
-		return manifest.Cluster{}, nil //nolint:nilerr // it is written again
+		return manifest.Cluster{}, revision, nil //nolint:nilerr // it is written again
 	}
-	return c, nil
+	return c, revision, nil
 }
 
 // CheckStore returns ErrOtherCluster if a store belongs to another cluster than a board, or to one while the board has no name yet: its
 // campaigns are not on that board. A store without a name belongs to any cluster.
 func CheckStore(ctx context.Context, b *queue.Board, s storage.Store) error {
-	shared, err := readCluster(ctx, b)
+	shared, _, err := readCluster(ctx, b)
 	if err != nil {
 		return err
 	}

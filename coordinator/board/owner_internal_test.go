@@ -2,7 +2,6 @@ package board
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -23,19 +22,15 @@ type ownedStore struct {
 	store storage.Store
 }
 
-// claim claims the store for a new process of a cluster. On success the board gets the name, as by a leader.
+// claim claims the store for a new process of a cluster.
 func (s ownedStore) claim(b *queue.Board, name, takeOver string) (*Owner, string, error) {
 	s.t.Helper()
 	o := &Owner{
-		Board: b, Store: s.store, Coordinator: name, TakeOver: takeOver, Interval: 20 * time.Millisecond,
+		Board: b, Store: s.store, Record: manifest.Cluster{Schema: manifest.RecordSchema, Store: "dir", AckWait: time.Second},
+		Coordinator: name, TakeOver: takeOver, Interval: 20 * time.Millisecond,
 		Now: func() time.Time { return time.Unix(1e9, 0) }, Logger: slog.New(slog.DiscardHandler),
 	}
 	id, err := o.Claim(s.t.Context())
-	if err == nil {
-		data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, ID: id, Store: "dir", AckWait: time.Second})
-		boardtest.Must(s.t, err)
-		boardtest.Must(s.t, b.Put(s.t.Context(), manifest.KeyCluster, data))
-	}
 	return o, id, err
 }
 
@@ -106,12 +101,14 @@ func TestOwnerWithoutBoard(t *testing.T) {
 	leader, id := s.own(kv, "a", "")
 	standby := &Owner{Board: kv, Store: dir, Coordinator: "standby", Interval: time.Hour, Logger: slog.New(slog.DiscardHandler)}
 	background(t, standby.Learn, func() bool { return standby.known.Load() != nil })
-	boardtest.Must(t, kv.Delete(t.Context(), manifest.KeyCluster))
+	lose := func() { boardtest.Must(t, kv.Delete(t.Context(), manifest.KeyCluster)) }
 	for name, o := range map[string]*Owner{"leader": leader, "standby": standby} {
+		lose()
 		if again, err := o.Claim(t.Context()); err != nil || again != id {
 			t.Errorf("%s: %q, %v, want %q", name, again, err, id)
 		}
 	}
+	lose()
 	_, _, err = s.claim(kv, "new", "")
 	refused(t, "a new process", err, "--take-over-store "+id)
 	boardtest.Must(t, dir.Delete(t.Context(), ownerKey(1)))
@@ -120,6 +117,66 @@ func TestOwnerWithoutBoard(t *testing.T) {
 		boardtest.Must(t, err)
 		return last.ID == id
 	})
+}
+
+// lastStore is a store whose Create is the last call of a process, before or after its effect.
+type lastStore struct {
+	storage.Store
+	after bool
+}
+
+func (s lastStore) Create(ctx context.Context, key string, data []byte) error {
+	if s.after {
+		_ = s.Store.Create(ctx, key, data)
+	}
+	return context.Canceled
+}
+
+// TestOwnerDiesInClaim: a process that dies between the board and the store, or loses NATS, leaves a store that the next one can claim.
+func TestOwnerDiesInClaim(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		dir, err := storage.NewDir(t.TempDir())
+		boardtest.Must(t, err)
+		s := ownedStore{t, dir}
+		_, nc, first := boardtest.Start(t)
+		_, _, second := boardtest.Start(t)
+		die := func(b *queue.Board, takeOver string) {
+			t.Helper()
+			if _, _, err := (ownedStore{t, lastStore{dir, after}}).claim(b, "a", takeOver); !errors.Is(err, context.Canceled) {
+				t.Errorf("a process that dies: %v", err)
+			}
+		}
+		restore := boardtest.CutOff(t, nc)
+		if _, _, err := s.claim(first, "cut off", ""); err == nil {
+			t.Error("a process without NATS has claimed the store")
+		}
+		restore()
+		die(first, "")
+		_, a := s.own(first, "again", "")
+		die(second, a)
+		_, b := s.own(second, "again", a)
+		if _, again := s.own(second, "again", ""); again != b || a == b {
+			t.Errorf("the name is %q, then %q, of the former cluster %q", b, again, a)
+		}
+	}
+}
+
+// TestForeignOwners: keys that workers may write, or that are no names, name no owner.
+func TestForeignOwners(t *testing.T) {
+	t.Parallel()
+	dir, err := storage.NewDir(t.TempDir())
+	boardtest.Must(t, err)
+	_, _, kv := boardtest.Start(t)
+	s := ownedStore{t, dir}
+	for _, key := range []string{"items/9.json", "000009/items/9.json", "9.json", "-00009.json", "000009.json.old"} {
+		boardtest.Must(t, dir.Put(t.Context(), OwnerFolder+key, []byte(`{"id":"evil"}`)))
+	}
+	_, id := s.own(kv, "a", "")
+	if _, again := s.own(kv, "b", ""); again != id || id == "evil" {
+		t.Errorf("the name is %q, then %q", id, again)
+	}
+	boardtest.Must(t, CheckStore(t.Context(), kv, dir))
 }
 
 // background runs f until a condition holds.

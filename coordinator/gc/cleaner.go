@@ -26,7 +26,8 @@ import (
 type Cleaner struct {
 	// Store is the cluster's store, with the permission to delete.
 	Store storage.Store
-	// Board is the cluster's board. Without a board, only campaigns in the archive can be deleted.
+	// Board is the cluster's board, for Delete. Without a board, only campaigns in the archive can be deleted. Collect does not use it: a
+	// campaign of the board has an open entry in the index before it has files.
 	Board *queue.Board
 	// DryRun reports what would be deleted, and changes nothing.
 	DryRun bool

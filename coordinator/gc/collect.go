@@ -86,7 +86,7 @@ func (c *Cleaner) superseded(ctx context.Context, newest map[string]index.Entry)
 	})
 }
 
-// collectFolders deletes folders of campaigns without a record: in the store, in the index and on the board.
+// collectFolders deletes folders of campaigns without a record and an entry in the index.
 func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.Entry) ([]api.Removal, error) {
 	orphans := map[string]bool{}
 	for info, err := range c.Store.List(ctx, "campaigns/") {
@@ -103,11 +103,6 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.En
 	var all []api.Removal
 	for _, id := range slices.Sorted(maps.Keys(orphans)) {
 		if _, indexed := newest[id]; !orphans[id] || indexed {
-			continue
-		}
-		if there, err := c.onBoard(ctx, id); err != nil {
-			return all, err
-		} else if there {
 			continue
 		}
 		removed, err := c.removeOne(ctx, "windows", id, c.list(ctx, "campaigns/"+id+"/", func(i storage.Info) bool {
@@ -182,24 +177,14 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 	return append(all, probes...), errors.Join(err, failed, probeErr)
 }
 
-// collectLogs deletes the logs of campaigns without a record from an output.
+// collectLogs deletes the logs of campaigns without an entry in the index from an output.
 func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name string, newest map[string]index.Entry) ([]api.Removal, error) {
 	cleaner := *c
 	cleaner.Store = part
-	onBoard := map[string]bool{} // by campaign, of those that the index lacks
-	var failed error
 	logs := cleaner.list(ctx, manifest.LogsFolder, func(i storage.Info) bool {
 		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, manifest.LogsFolder), "/")
-		if _, indexed := newest[id]; indexed || failed != nil || c.now().Sub(i.Modified) < folderAge || !IsOutputKey(i.Key) {
-			return false
-		}
-		there, known := onBoard[id]
-		if !known {
-			there, failed = c.onBoard(ctx, id)
-		}
-		onBoard[id] = there
-		return !there && failed == nil
+		_, indexed := newest[id]
+		return !indexed && c.now().Sub(i.Modified) >= folderAge && IsOutputKey(i.Key)
 	})
-	removed, err := cleaner.removeOne(ctx, "logs", name, logs)
-	return removed, errors.Join(err, failed)
+	return cleaner.removeOne(ctx, "logs", name, logs)
 }

@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"ddiff/api"
-	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
 
-// collectPriors deletes the priors and operator files that no campaign of the board and of the archive uses. It deletes
-// none while a campaign is about to begin: its prior is not known yet.
+// collectPriors deletes the priors and operator files that no campaign uses. It deletes none while a campaign is open: its prior may not be
+// known yet.
 //
 // A campaign may be submitted during the deletion, and its coordinator may find a prior in the store just before it is
 // deleted. collectPriors therefore reads the records again after each deletion and stores the file again if it is in use.
@@ -73,30 +71,16 @@ func (c *Cleaner) deletePrior(ctx context.Context, key string) (restored bool, e
 	return true, err
 }
 
-// usedPriors returns the keys of the priors and operator files of all campaigns, or nil while a campaign is about to
-// begin.
+// usedPriors returns the keys of the priors and operator files of all campaigns, or nil while a campaign is open, which may be about to begin.
 func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
-	onBoard, entries, err := c.campaigns(ctx)
+	entries, err := index.New(c.Store).All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	used := map[string]bool{}
-	note := func(r *manifest.Campaign) {
-		used[r.Prior.Key] = true
-		for _, f := range r.Operators {
-			used[f.Key] = true
-		}
-	}
-	for _, r := range onBoard {
-		if board.Active(r) && !modelsCopied(r) {
-			return nil, nil
-		}
-		note(r)
-	}
 	var ids []string
 	for id, e := range entries {
-		if e.State == index.Open && c.Board == nil {
-			return nil, nil // it may be about to begin
+		if e.State == index.Open {
+			return nil, nil
 		}
 		if e.State != index.Deleting {
 			ids = append(ids, id)
@@ -106,19 +90,12 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
+	used := map[string]bool{}
 	for _, r := range records {
-		note(r)
-	}
-	return used, nil
-}
-
-// modelsCopied reports whether the record has the keys of the campaign's prior and of all its operator files. A campaign may be
-// submitted with their digests, which are not keys.
-func modelsCopied(c *manifest.Campaign) bool {
-	for _, path := range c.Spec.Operators() {
-		if !slices.ContainsFunc(c.Operators, func(f manifest.OperatorFile) bool { return f.Path == path && f.Key != "" }) {
-			return false
+		used[r.Prior.Key] = true
+		for _, f := range r.Operators {
+			used[f.Key] = true
 		}
 	}
-	return c.Prior.SHA256 != ""
+	return used, nil
 }

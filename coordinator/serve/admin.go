@@ -14,8 +14,8 @@ import (
 // minAdminToken is the least length of the token of an administrator, in bytes.
 const minAdminToken = 24
 
-// adminToken accepts the token in a file as that of an administrator, beside others. It is stored nowhere else: another content of the file
-// replaces it at once.
+// adminToken accepts the token in a file as that of an administrator, beside others. It is stored nowhere else: each use reads the file, so that
+// another content replaces it at once.
 type adminToken struct {
 	others
 	file string

@@ -195,6 +195,7 @@ func TestClusterRights(t *testing.T) {
 	}{
 		{RoleWorker, "campaigns/" + id + "/campaign.json"},
 		{RoleWorker, "priors/mine.onnx"},
+		{RoleWorker, "coordinators/cluster/items/000009.json"},
 		{RoleCoordinator, id + "/items/forged/result.json"},
 	} {
 		if err := c.PutAs(t.Context(), refused.role, refused.key); err == nil {
