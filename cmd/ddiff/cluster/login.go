@@ -21,7 +21,10 @@ func newLoginCommand() *cobra.Command {
 		Example: "  ddiff login --server https://host:8620 < token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			address := cmp.Or(at.Named(), server.Default)
+			address := at.Named()
+			if address == "" { // any user of this machine may listen at the default address
+				return cli.Usage(errors.New("login: there is no server; name one with --server or $" + server.Env))
+			}
 			if cli.TerminalWidth(cmd.ErrOrStderr()) > 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "access token of %s: ", cli.Printable(address))
 			}
@@ -40,6 +43,6 @@ func newLoginCommand() *cobra.Command {
 			return err
 		},
 	}
-	at.Add(cmd.Flags(), "$"+server.Env+", default "+server.Default)
+	at.Add(cmd.Flags(), "$"+server.Env)
 	return cmd
 }
