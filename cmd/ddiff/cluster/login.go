@@ -17,7 +17,7 @@ func newLoginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login", Short: "Keep the access token of a server",
 		Long: "Read an access token from standard input, try it, and keep it for further commands that name the same server. The file\n" +
-			"tokens.json in the folder ddiff of your configuration has the tokens; only you can read it. $DDIFF_TOKEN goes before it.",
+			"ddiff/tokens.json in $XDG_CONFIG_HOME or ~/.config has the tokens; only you can read it. $DDIFF_TOKEN goes before it.",
 		Example: "  ddiff login --server https://host:8620 < token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
