@@ -22,6 +22,7 @@ func badFlags() []badInput {
 	for _, command := range []string{"workers", "list", "doctor", "version", "bench", "worker", "coordinator"} {
 		add(2, "see: ddiff "+command+" --help", command, "x")
 	}
+	add(2, "login: there is no server; name one with --server or $DDIFF_SERVER", "login")
 	add(2, `unknown task "zzzzz" (valid: `, "tasks", "zzzzz")
 	add(2, `unknown method "dap" (did you mean "daps"?)`, "methods", "dap")
 	for _, command := range []string{"verify", "replay", "pull", "compare", "pause", "cancel", "delete", "retry"} {

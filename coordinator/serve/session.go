@@ -35,7 +35,7 @@ const (
 
 var (
 	validDoor    = regexp.MustCompile(`^[0-9a-f]{32}$`)
-	validSession = regexp.MustCompile(`^[0-9a-z]{1,20}\.[A-Z2-7]{26}$`) // the token's id, and a random text
+	validSession = regexp.MustCompile(`^[0-9a-z-]{1,20}\.[A-Z2-7]{26}$`) // the token's id, and a random text
 )
 
 // atDoor returns a request at a door as one below the API, and the door.

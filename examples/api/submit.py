@@ -1,6 +1,6 @@
 """Submit a campaign, wait for its end, and open its results in pandas.
 
-    python submit.py campaign.yaml [http://127.0.0.1:8620]
+    python submit.py campaign.yaml http://127.0.0.1:8620
 
 It needs httpx and pandas. DDIFF_TOKEN has the access token, if the server requires one.
 """
@@ -35,7 +35,7 @@ def wait(api: httpx.Client, campaign: str) -> dict:
 
 
 def main() -> None:
-    path, server = sys.argv[1], (sys.argv[2:] or ["http://127.0.0.1:8620"])[0]
+    path, server = sys.argv[1:]
     token = os.environ.get("DDIFF_TOKEN")
     api = httpx.Client(base_url=server + "/api/v1", timeout=60, headers={"Authorization": f"Bearer {token}"} if token else {})
     with open(path, "rb") as file:

@@ -105,7 +105,14 @@ def test_stored_token(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert ddiff.Cluster("http://host:1")._token == ""
     (tmp_path / "ddiff").mkdir()
-    (tmp_path / "ddiff" / "tokens.json").write_text('{"http://host:1": "kept"}')
+    kept = tmp_path / "ddiff" / "tokens.json"
+    kept.write_text('{"http://host:1": "kept"}')
+    kept.chmod(0o644)
+    with pytest.raises(PermissionError, match="run: chmod 600"):
+        ddiff.Cluster("http://host:1")
+    kept.chmod(0o600)
     assert ddiff.Cluster("http://host:1/")._token == "kept"
     assert ddiff.Cluster("http://host:1", "given")._token == "given"
     assert ddiff.Cluster("http://host:2")._token == ""
+    kept.write_text("null")
+    assert ddiff.Cluster("http://host:1")._token == ""

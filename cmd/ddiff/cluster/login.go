@@ -17,11 +17,14 @@ func newLoginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login", Short: "Keep the access token of a server",
 		Long: "Read an access token from standard input, try it, and keep it for further commands that name the same server. The file\n" +
-			"tokens.json in the folder ddiff of your configuration has the tokens; only you can read it. $DDIFF_TOKEN goes before it.",
+			"ddiff/tokens.json in $XDG_CONFIG_HOME or ~/.config has the tokens; only you can read it. $DDIFF_TOKEN goes before it.",
 		Example: "  ddiff login --server https://host:8620 < token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			address := cmp.Or(at.Named(), server.Default)
+			address := at.Named()
+			if address == "" { // any user of this machine may listen at the default address
+				return cli.Usage(errors.New("login: there is no server; name one with --server or $" + server.Env))
+			}
 			if cli.TerminalWidth(cmd.ErrOrStderr()) > 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "access token of %s: ", cli.Printable(address))
 			}
@@ -40,6 +43,6 @@ func newLoginCommand() *cobra.Command {
 			return err
 		},
 	}
-	at.Add(cmd.Flags(), "$"+server.Env+", default "+server.Default)
+	at.Add(cmd.Flags(), "$"+server.Env)
 	return cmd
 }

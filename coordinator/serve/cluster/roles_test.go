@@ -159,16 +159,16 @@ func TestTokens(t *testing.T) {
 }
 
 // TestSessionBehindPrefix: a browser signs in and out, also through a proxy that serves the page below a path, and sends its cookie to its
-// door only.
+// door only. The token is one of the board, or that of the administrator's file.
 func TestSessionBehindPrefix(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	c := f.open()
 	server, err := url.Parse(f.serve(c, true))
 	must(t, err)
-	token := f.token(c, "ann", api.Viewer)
+	tokens := map[string]string{"": f.token(c, "ann", api.Viewer), "/images/ddiff": administrator}
 	forward := &httputil.ReverseProxy{Transport: &http.Transport{DisableKeepAlives: true}, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(server) }}
-	for _, prefix := range []string{"", "/images/ddiff"} {
+	for prefix, token := range tokens {
 		proxy := httptest.NewServer(http.StripPrefix(prefix, forward))
 		t.Cleanup(proxy.Close)
 		jar, err := cookiejar.New(nil)

@@ -100,7 +100,11 @@ func (f *fixture) serve(c *cluster.Cluster, tokens bool) string {
 		Logger: slog.New(slog.NewTextHandler(io.MultiWriter(f.t.Output(), f.logs), nil)), AnswerLimit: 8 * time.Second, Heartbeat: time.Second,
 	}
 	if tokens {
-		cfg.Tokens = c
+		admin := filepath.Join(f.t.TempDir(), "admin")
+		must(f.t, os.WriteFile(admin, []byte(administrator+"\n"), 0o600))
+		var err error
+		cfg.Tokens, err = serve.WithAdmin(admin, c)
+		must(f.t, err)
 	} else {
 		cfg.Secret = localSecret
 	}
@@ -117,6 +121,9 @@ func (f *fixture) serve(c *cluster.Cluster, tokens bool) string {
 	})
 	return "http://" + l.Addr().String()
 }
+
+// administrator is the token of the file of a server with tokens.
+const administrator = "an administrator's token of a test"
 
 // localSecret is the token of a server without others. Requests that state no other have it.
 const localSecret = "secret of the user"

@@ -43,18 +43,28 @@ func (f *Flags) Add(set *pflag.FlagSet, use string) {
 // Named returns the address of --server or of its variable; empty: none is given.
 func (f *Flags) Named() string { return cmp.Or(f.Address, os.Getenv(Env)) }
 
-// Client returns a client of the named server or else of the one of this machine. Its token is that of $DDIFF_TOKEN, of ddiff login, or on this
-// machine that of its user. The error is that of [cli.Usage].
+// Client returns a client of the named server or else of the one of this machine. Its token is that of [Flags.token]. The error is that of
+// [cli.Usage].
 func (f *Flags) Client() (*api.Client, error) {
-	address := cmp.Or(f.Named(), Default)
-	token := os.Getenv(envToken)
-	if token == "" {
-		var err error
-		if token, err = stored(address); err != nil {
-			return nil, cli.Usage(err)
-		}
+	token, err := f.token()
+	if err != nil {
+		return nil, cli.Usage(err)
 	}
-	return f.client(address, cmp.Or(token, localpage.Secret(address)))
+	return f.client(cmp.Or(f.Named(), Default), token)
+}
+
+// token returns the token of $DDIFF_TOKEN, of ddiff login, or on this machine that of its user. The default address gets only the last one: any
+// user of this machine may listen there.
+func (f *Flags) token() (token string, err error) {
+	address := f.Named()
+	token = os.Getenv(envToken)
+	switch {
+	case address == "" && token != "":
+		return "", fmt.Errorf("name the server of $%s with --server or $%s", envToken, Env)
+	case address != "" && token == "":
+		token, err = stored(address)
+	}
+	return cmp.Or(token, localpage.Secret(cmp.Or(address, Default))), err
 }
 
 func (f *Flags) client(address, token string) (*api.Client, error) {
@@ -70,7 +80,7 @@ func (f *Flags) Explain(err error) error {
 	var answer *api.Error
 	switch {
 	case errors.Is(err, api.ErrNoToken):
-		return fmt.Errorf("%w; sign in with: ddiff login", err)
+		return fmt.Errorf("%w; sign in with: ddiff login --server %s, and name this server in further commands", err, cmp.Or(f.Named(), Default))
 	case f.Named() == "" && errors.Is(err, api.ErrUnavailable) && !errors.As(err, &answer):
 		return fmt.Errorf("%w; start ddiff coordinator on this machine, or name another with --server or $%s", err, Env)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,32 +15,54 @@ import (
 	"ddiff/internal/regular"
 )
 
-// tokensFile returns the file with the tokens of ddiff login: a JSON object from addresses of servers to their tokens.
+// errDamaged is the error of a file that ddiff login replaces.
+var errDamaged = errors.New("the file is damaged; sign in again")
+
+// tokensFile returns the file with the tokens of ddiff login: a JSON object from addresses of servers to their tokens. Python has the same rule.
 func tokensFile() (string, error) {
-	dir, err := os.UserConfigDir()
-	return filepath.Join(dir, "ddiff", "tokens.json"), err
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if filepath.IsAbs(dir) {
+		return filepath.Join(dir, "ddiff", "tokens.json"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".config", "ddiff", "tokens.json"), err
 }
 
+// readTokens returns the tokens, none of a missing file. Of a file with errDamaged it returns the readable ones.
 func readTokens() (path string, all map[string]string, err error) {
-	all = map[string]string{}
-	if path, err = tokensFile(); err != nil {
-		return path, all, err
+	if path, err = tokensFile(); err == nil {
+		all, err = readPrivate(path)
 	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return path, all, nil
-	}
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		return path, all, fmt.Errorf("read the tokens of ddiff login: others may read %s; run: chmod 600 %s", path, path)
-	}
-	data, err := regular.Read(path, regular.MaxConfigBytes)
-	if err == nil {
-		err = json.Unmarshal(data, &all)
+	if all == nil { // also after a null
+		all = map[string]string{}
 	}
 	if err != nil {
-		err = fmt.Errorf("read the tokens of ddiff login in %s: %w; sign in again", path, err)
+		err = fmt.Errorf("read the tokens of ddiff login in %s: %w", path, err)
 	}
 	return path, all, err
+}
+
+func readPrivate(path string) (all map[string]string, err error) {
+	f, _, err := regular.Open(path, regular.MaxConfigBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // opened for reading
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("others may read %s; run: chmod 600 %s", path, path)
+	}
+	data, err := io.ReadAll(f)
+	if err == nil && json.Unmarshal(data, &all) != nil {
+		err = errDamaged
+	}
+	return all, err
 }
 
 // stored returns the token of ddiff login for a server; empty: none.
@@ -62,8 +85,8 @@ func (f *Flags) Login(ctx context.Context, address, token string) (api.Me, error
 		return me, err
 	}
 	path, all, err := readTokens()
-	if err != nil {
-		all = map[string]string{} // the user signs in again
+	if err != nil && !errors.Is(err, errDamaged) {
+		return me, err
 	}
 	all[strings.TrimRight(address, "/")] = token
 	data, err := json.MarshalIndent(all, "", "  ")

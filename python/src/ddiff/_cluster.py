@@ -27,11 +27,16 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def _stored(url: str) -> str:
     """Returns the token that `ddiff login` keeps for a server."""
-    path = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "ddiff" / "tokens.json"
+    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    path = (given if given.is_absolute() else Path.home() / ".config") / "ddiff" / "tokens.json"
     try:
-        return str(json.loads(path.read_text()).get(url.rstrip("/"), ""))
+        file = path.open()
     except FileNotFoundError:
         return ""
+    with file:
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            raise PermissionError(f"read the tokens of ddiff login: others may read {path}; run: chmod 600 {path}")
+        return str((json.load(file) or {}).get(url.rstrip("/"), ""))
 
 
 class Cluster:
