@@ -81,7 +81,6 @@ func TestShardSamples(t *testing.T) {
 	}
 }
 
-// A sample has at most 64 members.
 // TestShardDots: pictures whose names have dots are rows, unless their sample has an image.
 func TestShardDots(t *testing.T) {
 	t.Parallel()
@@ -112,6 +111,7 @@ func TestShardDots(t *testing.T) {
 	}
 }
 
+// A sample has at most 64 members.
 func TestShardSampleLimit(t *testing.T) {
 	t.Parallel()
 	for n, valid := range map[int]bool{64: true, 65: false} {

@@ -174,12 +174,12 @@ func (w *Worker) conclude(ctx context.Context, l lease, t *task, o outcome, res 
 	case again:
 		err = l.ReleaseMarked(ctx, marks)
 	}
-	switch {
-	case err == nil && to.queue == ack:
-		w.withdrawStart(ctx, t, true) // until then the starts are the evidence of a death
-	case o.kind == dropped: // the queue of a cancelled campaign is often removed
+	if err != nil && o.kind == dropped { // the queue of a cancelled campaign is often removed
 		w.log(t).Debug("could not acknowledge item", "reason", err)
-		return nil
+		err = nil
+	}
+	if err == nil && to.queue == ack {
+		w.withdrawStart(ctx, t, true) // until then the starts are the evidence of a death
 	}
 	return err
 }

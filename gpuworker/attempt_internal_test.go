@@ -112,7 +112,7 @@ func TestAttackOrderOfCalls(t *testing.T) {
 		"fault, alone":             {o: outcome{returned, fault, file}, marks: mark("", maxFaults), calls: "publish dead, ack, withdraw", counted: true},
 		"fault of the store":       {o: outcome{returned, fault, storage.ErrUnavailable}, marks: mark("", maxFaults), calls: "withdraw, release 11"},
 		"dropped":                  {o: outcome{dropped, "", errCancelled}, calls: "ack, withdraw"},
-		"dropped, queue is gone":   {o: outcome{dropped, "", errCancelled}, lost: "ack", calls: "ack"},
+		"dropped, queue is gone":   {o: outcome{dropped, "", errCancelled}, lost: "ack", calls: "ack, withdraw"},
 	} {
 		reader := sdkmetric.NewManualReader()
 		in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))

@@ -127,6 +127,9 @@ func (s *stream) glob(pattern string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w; check the brackets of dataset.path", ErrNoDataset, err)
 	}
+	if len(matches) == 0 {
+		return fmt.Errorf("%w: the glob matches no file; check dataset.path", ErrEmptyDataset)
+	}
 	root := filepath.Dir(pattern[:strings.IndexAny(pattern, globSpecial)+1])
 	matches = slices.DeleteFunc(matches, func(path string) bool {
 		for is := path; len(is) > len(root); is = filepath.Dir(is) {

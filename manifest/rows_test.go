@@ -191,6 +191,7 @@ func TestDatasetErrors(t *testing.T) {
 		{"empty", "dataset has no rows: no image in the directory, 0 other entries skipped; want files that end in " + kinds + "; set dataset.recursive: true to read the directories below", false, ErrEmptyDataset},
 		{"texts", "dataset has no rows: no image in the directory, 2 other entries skipped; want files that end in " + kinds, true, ErrEmptyDataset},
 		{"texts/*", "dataset has no rows: the glob matches no image, 3 other entries; want files that end in " + kinds, false, ErrEmptyDataset},
+		{"texts/*.csv", "dataset has no rows: the glob matches no file; check dataset.path", false, ErrEmptyDataset},
 		{"header.csv", "dataset has no rows: the list has no line with an image or a measurement; add one per row", false, ErrEmptyDataset},
 		{"nothing.jsonl", "dataset has no rows: the list has no line with an image or a measurement; add one per row", false, ErrEmptyDataset},
 		{"nothing.csv", "not a usable list: nothing.csv: has no header; the first line names the columns, such as image,task", false, ErrBadList},

@@ -137,7 +137,7 @@ func TestBadDatasets(t *testing.T) {
 	}{
 		{"empty folder", empty, []string{"dataset has no rows", empty, "1 other entries skipped", "want files that end in png"}},
 		{"missing", filepath.Join(empty, "nowhere"), []string{"no dataset there", "nowhere", "check dataset.path"}},
-		{"glob without a match", filepath.Join(empty, "*.png"), []string{"dataset has no rows", "the glob matches no image"}},
+		{"glob without a match", filepath.Join(empty, "*.png"), []string{"dataset has no rows", "the glob matches no file; check"}},
 		{"list with a wrong header", list, []string{list, "list.csv:1", `unknown column "picture"`}},
 		{"no dataset", filepath.Join(empty, "notes.md"), []string{"no dataset there", "want a directory, a glob"}},
 	} {

@@ -416,6 +416,35 @@ func TestVerifyJSON(t *testing.T) {
 	wantLine(t, e, `{"checked":2,"ok":1,"wrong":0,"unfinished":1,"newer":0,"report":"none"}`)
 }
 
+// TestVerifyStagedFile: a file of a lost attempt, which the one of the result has not replaced yet, is unfinished, and the run that verify advises
+// finishes it. Another file under the name of the staged one hides no change.
+func TestVerifyStagedFile(t *testing.T) {
+	t.Parallel()
+	images := photographs(t, "coffee")
+	out := tiny(t, "--images", images, "--task", "hdr")
+	dir := folderOf(t, out, "hdr")
+	r, err := item.DecodeResult(read(t, filepath.Join(dir, item.FileResult)))
+	must(t, err)
+	r.Replaces = []string{item.FileData}
+	data, err := item.EncodeResult(&r)
+	must(t, err)
+	write(t, filepath.Join(dir, item.FileResult), data)
+	measurement, staged := filepath.Join(dir, item.FileData), filepath.Join(out, item.StagedKey(r.Item.ID, r.Artifacts[item.FileData]))
+	must(t, os.MkdirAll(filepath.Dir(staged), 0o700))
+	copyFile(t, measurement, staged)
+	flip(t, measurement, 1)
+	e := ddiff(t, "verify", dir)
+	wantCode(t, e, 0)
+	wantLine(t, e, "note: is unfinished: measurement.npy is that of a lost attempt", "run its campaign again")
+	flip(t, staged, 1)
+	wantCode(t, ddiff(t, "verify", dir), 3)
+	flip(t, staged, 1)
+	wantCode(t, restore(t, "--size", "32", "--steps", "10", "--quiet", "--out", out, "--images", images, "--task", "hdr"), 0)
+	e = ddiff(t, "verify", out)
+	wantCode(t, e, 0)
+	wantLine(t, e, "checked=1 ok=1 wrong=0 unfinished=0")
+}
+
 // TestAttackReport changes files of the report: each is found, and the remedy writes the report again.
 func TestAttackReport(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,47 @@ func TestCollectedOutput(t *testing.T) {
 	}
 }
 
+// A staged file that the result of its item names stays: it is the only copy until it has replaced the file of a lost attempt. One that came second
+// goes, and with the results all go.
+func TestStagedFilesStay(t *testing.T) {
+	t.Parallel()
+	named, second := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	for _, c := range []struct {
+		name  string
+		left  int
+		clean func(c *Cleaner, d *deletion) error
+	}{
+		{"collect", 1, func(c *Cleaner, _ *deletion) error {
+			_, err := c.collectOutput(t.Context(), c.Store, "out", false)
+			return err
+		}},
+		{"collect all", 1, func(c *Cleaner, _ *deletion) error {
+			_, err := c.collectOutput(t.Context(), c.Store, "out", true)
+			return err
+		}},
+		{"delete", 1, func(_ *Cleaner, d *deletion) error { _, err := d.run(t.Context()); return err }},
+		{"delete results", 0, func(_ *Cleaner, d *deletion) error { d.results = true; _, err := d.run(t.Context()); return err }},
+	} {
+		s, _ := storeWith(t)
+		part, err := storage.NewPrefixed(s, "out")
+		must(t, err)
+		res := item.Result{Schema: item.SchemaVersion, Item: item.Item{ID: id(0)}, Replaces: []string{item.FileTrace}, Artifacts: map[string]string{item.FileTrace: named, item.FileTruth: second}}
+		data, err := item.EncodeResult(&res)
+		must(t, err)
+		must(t, part.Put(t.Context(), item.Key(id(0), item.FileResult), data))
+		for _, digest := range []string{named, second} {
+			must(t, part.Put(t.Context(), item.StagedKey(id(0), digest), nil))
+		}
+		k, _ := item.ParseIdentity(id(0))
+		now := func() time.Time { return time.Now().Add(2 * checkpointAge) }
+		d := &deletion{Cleaner: &Cleaner{Store: s, Now: now}, id: "c", record: &manifest.Campaign{ID: "c", Output: "out"}, own: map[item.Identity]bool{k: true}}
+		must(t, c.clean(&Cleaner{Store: part, Now: now}, d))
+		if got := keysOf(t, part, item.CheckpointsFolder); len(got) != c.left || c.left > 0 && got[0] != item.StagedKey(id(0), named) {
+			t.Errorf("%s: left %q", c.name, got)
+		}
+	}
+}
+
 // A campaign whose command no coordinator has answered is not deleted, and not said to end by a cancellation, which it would refuse.
 func TestDeleteWithCommand(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ type Config struct {
 	Results bool
 }
 
-// Collect deletes garbage: interrupted deletions, checkpoints of items that have their result, leftovers of preflights,
+// Collect deletes garbage: interrupted deletions, checkpoints of items that have their result and all its files, leftovers of preflights,
 // windows, rounds and logs without a campaign, priors and operator files that no campaign uses, entries of the index that no
 // longer count, and campaigns beyond Keep. A problem with one campaign does not stop the others; the errors are joined.
 func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]api.Removal, error) {
@@ -170,11 +170,42 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 		}
 		return err == nil
 	})
-	all, err := cleaner.removeOne(ctx, "checkpoints", name, checkpoints)
+	all, err := cleaner.removeOne(ctx, "checkpoints", name, cleaner.withoutAwaited(ctx, "", checkpoints))
 	probes, probeErr := cleaner.removeOne(ctx, "probes", name, cleaner.list(ctx, "probes/", func(i storage.Info) bool {
 		return c.now().Sub(i.Modified) >= probeAge && IsOutputKey(i.Key)
 	}))
 	return append(all, probes...), errors.Join(err, failed, probeErr)
+}
+
+// withoutAwaited lists the checkpoints of a listing, below the prefix of their output, but for files that are yet to replace those of a lost attempt.
+func (c *Cleaner) withoutAwaited(ctx context.Context, output string, checkpoints objects) objects {
+	return func(yield func(storage.Info, error) bool) {
+		for info, err := range checkpoints {
+			awaited := false
+			if err == nil {
+				awaited, err = c.isAwaited(ctx, output, info.Key)
+			}
+			if !awaited && !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// isAwaited reports whether a checkpoint is a staged file that the stored result of its item names, or may name: it can be the only copy.
+func (c *Cleaner) isAwaited(ctx context.Context, output, key string) (bool, error) {
+	id, digest, _ := strings.Cut(strings.TrimPrefix(key, output+item.CheckpointsFolder), ".")
+	if _, isStaged := item.ParseIdentity(digest); !isStaged {
+		return false, nil
+	}
+	data, err := c.Store.Get(ctx, output+item.Key(id, item.FileResult))
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look up the files of item %s: %w", id, err)
+	}
+	res, err := item.DecodeResult(data)
+	return err != nil || slices.ContainsFunc(res.Replaces, func(name string) bool { return res.Artifacts[name] == digest }), nil
 }
 
 // collectLogs deletes the logs of campaigns without an entry in the index from an output.

@@ -316,12 +316,16 @@ func (d *deletion) outputSteps(ctx context.Context) []step {
 			step{"results", output, d.ownResults(ctx, true), d.checkSharing(ctx)},
 			step{"results", output, d.ownResults(ctx, false), d.checkSharing(ctx)})
 	}
-	checkpoints := outputKey(output, "checkpoints/")
+	prefix := outputKey(output, item.CheckpointsFolder)
+	checkpoints := d.list(ctx, prefix, func(i storage.Info) bool {
+		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, prefix), ".")
+		return d.owns(id)
+	})
+	if !d.results {
+		checkpoints = d.withoutAwaited(ctx, outputKey(output, ""), checkpoints)
+	}
 	steps = append(steps,
-		step{"checkpoints", output, d.list(ctx, checkpoints, func(i storage.Info) bool {
-			id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, checkpoints), ".")
-			return d.owns(id)
-		}), nil},
+		step{"checkpoints", output, checkpoints, nil},
 		step{"report", output, folder(manifest.FailuresFolder + d.id + "/"), nil},
 		step{"logs", output, folder(manifest.LogPrefix(d.id, "")), nil})
 	if len(d.others) > 0 {

@@ -34,7 +34,7 @@ type output struct {
 	File string `json:"file"`
 	Item string `json:"item,omitempty"`
 	OK   bool   `json:"ok"`
-	// Unfinished: an interruption left the folder of an item without a result.
+	// Unfinished: an interruption left the folder of an item without its result, or without files of it.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Newer: a newer version wrote the passport or the result, so that this one cannot check it.
 	Newer    bool      `json:"newer,omitempty"`
@@ -81,13 +81,25 @@ func (o *output) folder() string {
 	return filepath.Base(dir)
 }
 
-// isUnfinished reports whether the image belongs to the folder of an item without a result.
-func (o *output) isUnfinished(ctx context.Context) bool {
-	if o.folder() == "" || filepath.Base(o.File) != item.FileRestored {
-		return false
+// unfinished returns why the folder of an item lacks files of its result, which its campaign brings when it runs again; empty if it does not.
+func (o *output) unfinished(ctx context.Context) string {
+	id := o.folder()
+	if id == "" || filepath.Base(o.File) != item.FileRestored {
+		return ""
 	}
-	_, err := o.from.get(ctx, o.beside(item.FileResult))
-	return errors.Is(err, fs.ErrNotExist)
+	data, err := o.from.get(ctx, o.beside(item.FileResult))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no " + item.FileResult + ", which is written last"
+	}
+	r, err := item.DecodeResult(data)
+	for _, name := range r.Replaces {
+		digest := r.Artifacts[name]
+		staged, readErr := o.from.get(ctx, o.beside(filepath.Join("..", "..", item.StagedKey(id, digest))))
+		if err == nil && readErr == nil && regular.SHA256(staged) == digest {
+			return name + " is that of a lost attempt, which the one of the result has not replaced yet"
+		}
+	}
+	return ""
 }
 
 // read reads the image and its passport and checks that they match.

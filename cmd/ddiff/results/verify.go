@@ -31,8 +31,8 @@ func newVerifyCommand() *cobra.Command {
 			"against the items, and the scores of ddiff score.\n" +
 			"OUTPUT is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder of\n" +
 			"an item, or a whole output, on this machine or in a bucket. Each problem is one line with file, field,\n" +
-			"cause and remedy. An item without a result.json is unfinished, which is no problem; what a\n" +
-			"newer version wrote is counted as newer, and is not checked.",
+			"cause and remedy. An item that another run finishes, such as one without a result.json, is\n" +
+			"unfinished, which is no problem; what a newer version wrote is counted as newer, and is not checked.",
 		Example: "  ddiff verify out\n" +
 			"  ddiff verify photo.png\n" +
 			"  ddiff verify \"s3://results/demo?endpoint=https://host\"",
@@ -140,9 +140,9 @@ type verifier struct {
 // verify checks one image, the files beside it and its source.
 func (v verifier) verify(ctx context.Context, t target) *output {
 	o := &output{File: t.path, from: t.origin}
-	if o.isUnfinished(ctx) {
+	if why := o.unfinished(ctx); why != "" {
 		o.Unfinished = true
-		o.addNote("is unfinished: there is no %s, which is written last; run its campaign again", item.FileResult)
+		o.addNote("is unfinished: %s; run its campaign again", why)
 		return o
 	}
 	o.read(ctx)
