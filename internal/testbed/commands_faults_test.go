@@ -173,7 +173,7 @@ func TestClusterVersions(t *testing.T) {
 }
 
 // TestClusterRights checks the permissions of docs/security: a worker cannot write campaigns, and a
-// coordinator cannot write results.
+// coordinator cannot write results, nor delete priors and records of coordinators.
 func TestClusterRights(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, Options{NATS: NATSOptions{Secure: true}})
@@ -200,6 +200,14 @@ func TestClusterRights(t *testing.T) {
 	} {
 		if err := c.PutAs(t.Context(), refused.role, refused.key); err == nil {
 			t.Errorf("the %s may write %s", refused.role, refused.key)
+		}
+	}
+	store, err := c.S3.open(t.Context(), Bucket, c.keys[RoleCoordinator])
+	must(t, err)
+	defer store.Close()
+	for _, key := range []string{"coordinators/cluster/000001.json", "priors/mine.onnx"} {
+		if err := store.Delete(t.Context(), key); err == nil {
+			t.Errorf("the coordinator may delete %s", key)
 		}
 	}
 	for _, key := range []string{"/items/of-its-own/result.json", "/checkpoints/of-its-own", "/checkpoints/of-its-own.starts", "/probes/of-its-own"} {
