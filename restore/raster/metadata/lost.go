@@ -54,6 +54,9 @@ func Losses(file []byte, toPNG bool) (out []Loss) {
 	if has(":HasExtendedXMP") {
 		out = append(out, Loss{false, "the extended XMP data, a second packet, are left out"})
 	}
+	if m.XMP != nil && withoutPointers(m.XMP) == nil {
+		out = append(out, Loss{false, "the XMP data, which are no valid XML, are left out"})
+	}
 	if n := tiff.Pages(file); n > 1 {
 		out = append(out, Loss{false, fmt.Sprintf("the first of %d pages was restored", n)})
 	}

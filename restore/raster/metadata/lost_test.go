@@ -53,9 +53,11 @@ func TestPointers(t *testing.T) {
 		}
 		wantLosses(t, name, metadata.Losses(file, false), c.losses)
 	}
-	if got := metadata.Read(withXMP(t, packet(camera, "<unclosed>"))).Upright(8, 8).XMP; got != nil {
+	damaged := withXMP(t, packet(camera, "<unclosed>"))
+	if got := metadata.Read(damaged).Upright(8, 8).XMP; got != nil {
 		t.Errorf("damaged packet: %s", got)
 	}
+	wantLosses(t, "damaged packet", metadata.Losses(damaged, false), "the XMP data, which are no valid XML")
 }
 
 // keep returns the declarations of namespaces.
