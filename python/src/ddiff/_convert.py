@@ -15,10 +15,11 @@ Picture = Any  # array, tensor, Pillow image or path
 _OF_PNG = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")  # modes of Pillow
 
 
-def described(picture: Picture, payload: list[Any], scaled: bool = True, mask: bool = False) -> dict[str, Any]:
+def described(picture: Picture, payload: list[Any], upright: bool = True, scaled: bool = True, mask: bool = False) -> dict[str, Any]:
     """Returns the entry of a picture in the header of a request, and adds what follows the header to payload.
 
-    scaled: it is a picture: the largest integer of its type is white, and a tensor may have its channels first. mask: its integers are zeros and one other number."""
+    upright: it is a picture, a tensor of which may have its channels first. scaled: the largest integer of its type is white. mask: its integers are zeros
+    and one other number."""
     if isinstance(picture, (str, os.PathLike)):
         return {"path": os.path.abspath(os.fspath(picture))}
     if hasattr(picture, "getbands"):
@@ -26,7 +27,7 @@ def described(picture: Picture, payload: list[Any], scaled: bool = True, mask: b
             payload.append(_file(picture))
             return {"file": len(payload[-1])}
         picture = _seen(picture)
-    a = _upright(array(picture)) if scaled and not mask and hasattr(picture, "detach") else array(picture)
+    a = _upright(array(picture)) if upright and not mask and hasattr(picture, "detach") else array(picture)
     if a.dtype == bool or mask and a.dtype.kind in "iu":
         a = a.astype("<f4")
     elif a.dtype.kind == "u" and a.itemsize <= 2:

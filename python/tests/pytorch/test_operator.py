@@ -264,6 +264,28 @@ def test_tensors(session, clean):
         session.restore(torch.zeros(3, 16, 3), "denoise")
 
 
+def test_tensors_with_a_range(session, clean):
+    """A tensor with a range has its channels first or last too."""
+    same = {"task": "denoise", "sigma": 0.1, "method": "dpir", "steps": 2}
+    byte = np.round(255 * clean).astype("u1")
+    want, t = session.restore(byte, **same).image, torch.from_numpy(byte)
+    for tensor, bounds in (t, (0, 255)), (t / 127.5 - 1, (-1, 1)):
+        got = [session.restore(y, range=bounds, **same).image for y in (tensor, tensor.permute(2, 0, 1))]
+        got += [r.image for r in session.restore(torch.stack([tensor, tensor]).permute(0, 3, 1, 2), range=bounds, **same)]
+        for image in got:
+            np.testing.assert_allclose(image, want, atol=2e-4)
+
+
+def test_tensors_that_are_no_pictures(session):
+    """The values of A(x) are the same as a tensor: channels stay first."""
+    y = np.abs(np.fft.fft2(np.pad(scene().transpose(2, 0, 1), ((0, 0), (16, 16), (16, 16))), norm="ortho")).astype("f4")
+    same = {"task": "Phase_Retrieval", "sigma": 0.1, "method": "ddiff", "steps": 2}
+    want = session.restore(y, **same).image
+    np.testing.assert_array_equal(session.restore(torch.from_numpy(y), **same).image, want)
+    both = session.restore(torch.from_numpy(np.stack([y, y])), **same)
+    assert len(both) == 2
+
+
 def test_page(clean, tmp_path, monkeypatch):
     """Runs the code of docs/python.md with PyTorch."""
     monkeypatch.chdir(tmp_path)
