@@ -244,6 +244,29 @@ def test_reconstructor_mask_of_each_image(session, monkeypatch):
         ddiff.reconstructor(session, (3, 64, 64))(y, physics)
 
 
+class Gains(Inpainting):
+    """A physics that takes as many of its tensors as there are images."""
+
+    def A(self, x):
+        return self.mask[: len(x)] * x
+
+    A_adjoint = A
+
+
+@pytest.mark.filterwarnings("ignore:image ")
+def test_reconstructor_tensors_that_are_cut(session, monkeypatch):
+    """That the physics takes one image does not mean that its tensors are those of all."""
+    torch.manual_seed(0)
+    x = torch.from_numpy(np.stack([scene(1), scene(2)]).transpose(0, 3, 1, 2).copy())
+    said, f = calls(monkeypatch, session), ddiff.reconstructor(session, method="dpir", steps=3)
+    physics = Gains(torch.tensor([1.0, 0.5]).reshape(2, 1, 1, 1), GaussianNoise(0.01))
+    restored = f(physics.A(x), physics)
+    assert [n for n, _ in said] == [1, 1] and error(restored[1], x[1]) < 0.05
+    physics.mask = torch.tensor([1.0, 0.5, 0.5]).reshape(3, 1, 1, 1)
+    with pytest.raises(ValueError, match="neither those of all images nor one for each"):
+        f(physics.A(x), physics)
+
+
 def test_tensors(session, clean):
     """A tensor is the picture of the array, with its channels first or last, of any type, and so is a mask."""
     mask = np.ones((64, 64), bool)
