@@ -93,6 +93,19 @@ def test_range_of_integers(session, noisy):
     np.testing.assert_allclose(session.restore(byte, "denoise", sigma=0.1, range=(0, 255)).image, session.restore(byte, "denoise", sigma=0.1).image, atol=2e-4)
 
 
+def test_range_of_pillow_images(session, noisy):
+    """range has the values of black and white of a Pillow image as it is seen: a palette's colours, over white."""
+    byte = (255 * np.clip(noisy, 0, 1)).round().astype("u1")
+    palette, clear = Image.fromarray(byte).convert("P"), Image.fromarray(np.dstack([byte, np.full((64, 64), 255, "u1")]))
+    clear.putpixel((3, 5), (0, 0, 0, 0))
+    key = palette.copy()
+    key.info["transparency"] = key.getpixel((9, 9))
+    same = {"task": "denoise", "sigma": 0.1, "method": "dpir", "steps": 2}
+    for picture in palette, key, clear, clear.convert("LA"), Image.fromarray(byte).convert("L"), Image.fromarray(byte).convert("CMYK"):
+        got = session.restore(picture, range=(0, 255), **same).image
+        np.testing.assert_allclose(got, session.restore(picture, **same).image, atol=2e-4, err_msg=picture.mode)
+
+
 def test_batch(session, noisy):
     batch = session.restore([noisy + i / 1000 for i in range(16)], "denoise", sigma=0.1, method="dpir", steps=2)
     assert len(batch) == 16 and {r.record["batch"] for r in batch} == {16}

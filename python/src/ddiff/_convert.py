@@ -15,20 +15,19 @@ Picture = Any  # array, tensor, Pillow image or path
 _OF_PNG = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")  # modes of Pillow
 
 
-def described(picture: Picture, payload: list[Any], scaled: bool = True, mask: bool = False) -> dict[str, Any]:
+def described(picture: Picture, payload: list[Any], upright: bool = True, scaled: bool = True, mask: bool = False) -> dict[str, Any]:
     """Returns the entry of a picture in the header of a request, and adds what follows the header to payload.
 
-    scaled: it is a picture: the largest integer of its type is white, and a tensor may have its channels first. mask: its integers are zeros and one other number."""
+    upright: it is a picture, a tensor of which may have its channels first. scaled: the largest integer of its type is white. mask: its integers are zeros
+    and one other number."""
     if isinstance(picture, (str, os.PathLike)):
         return {"path": os.path.abspath(os.fspath(picture))}
     if hasattr(picture, "getbands"):
         if scaled and picture.mode != "F" and not (picture.mode.startswith("I") and picture.mode not in _OF_PNG):
             payload.append(_file(picture))
             return {"file": len(payload[-1])}
-        from PIL import ImageOps
-
-        picture = ImageOps.exif_transpose(picture)
-    a = _upright(array(picture)) if scaled and not mask and hasattr(picture, "detach") else array(picture)
+        picture = _seen(picture)
+    a = _upright(array(picture)) if upright and not mask and hasattr(picture, "detach") else array(picture)
     if a.dtype == bool or mask and a.dtype.kind in "iu":
         a = a.astype("<f4")
     elif a.dtype.kind == "u" and a.itemsize <= 2:
@@ -62,6 +61,17 @@ def _upright(a: np.ndarray) -> np.ndarray:
     if first and last:
         raise RestoreError(f"the tensor of shape {a.shape} may have its channels first or last; give an array of height × width × 3")
     return a.transpose(1, 2, 0) if first else a
+
+
+def _seen(picture: Any) -> Any:
+    """Returns a Pillow image upright, and in 8 bits in grey or colour over white: not the indices of a palette, nor inks."""
+    from PIL import Image, ImageOps
+
+    picture = ImageOps.exif_transpose(picture)
+    if picture.mode in ("P", "PA", "LA", "RGBA", "RGBa") or picture.mode in ("L", "RGB") and "transparency" in picture.info:
+        over = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", over.size, "white"), over)
+    return picture if picture.mode in ("1", "L", "F") or picture.mode.startswith("I") else picture.convert("RGB")
 
 
 def _file(picture: Any) -> bytes:

@@ -84,12 +84,18 @@ def _parts(physics: Any, x: Any) -> list[Any]:
     import torch
 
     n = len(x)
-    try:
-        shared = n == 1 or len(physics.A(x[:1])) == 1
-    except Exception:  # of any kind: shapes that do not fit
-        shared = False
-    if shared:
-        return [physics] * n
+    probe = torch.rand_like(x)
+
+    def fit(parts: list[Any]) -> bool:
+        try:
+            whole, single = physics.A(probe), torch.cat([part.A(probe[i : i + 1]) for i, part in enumerate(parts)])
+            return torch.allclose(single, whole, rtol=1e-4, atol=1e-5 * float(whole.abs().max()))
+        except Exception:  # of any kind: shapes that do not fit
+            return False
+
+    parts = [physics] * n
+    if n == 1 or fit(parts):
+        return parts
     parts = []
     for i in range(n):
         part = copied(physics)
@@ -100,11 +106,6 @@ def _parts(physics: Any, x: Any) -> list[Any]:
                         one = value[i : i + 1]
                         held[name] = torch.nn.Parameter(one, False) if isinstance(value, torch.nn.Parameter) else one
         parts.append(part)
-    probe = torch.rand(x.shape, device=x.device)
-    try:
-        fit = torch.allclose(torch.cat([part.A(probe[i : i + 1]) for i, part in enumerate(parts)]), physics.A(probe), rtol=1e-4, atol=1e-5)
-    except Exception:  # as above
-        fit = False
-    if not fit:
+    if not fit(parts):
         raise ValueError("the tensors of the physics are neither those of all images nor one for each; call the reconstructor for one image at a time")
     return parts

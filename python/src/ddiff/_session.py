@@ -21,6 +21,8 @@ from ._result import ProcessError, RestoreError, Result, Warn
 if TYPE_CHECKING:
     from ._operator import Operator
 
+_NO_PICTURE = "phase_retrieval"  # the task whose measurement is none
+
 # What the program calls by its flags has other names here.
 _NAMES = {
     "restore: ": "", "tasks[0].": "", "tasks[0]": "task", "methods[0]": "method", "give --mask FILE": "give mask=", "with --kernel FILE": "with kernel=",
@@ -112,11 +114,12 @@ class Session:
         if range is not None and len(range) != 2:
             raise RestoreError(f"range={range}: give the values of black and white, two numbers")
         several = isinstance(y, (list, tuple)) or dimensions(y) == (len(operator.shape) if operator else 3) + 1
+        seen = operator is None and task.lower() != _NO_PICTURE
         arrays: list[Any] = []
         header: dict[str, Any] = {
             "task": task, "params": {k: float(v) for k, v in params.items()}, "method": method, "preset": preset, "steps": steps, "seed": seed,
             "solver": {k: v if np.isscalar(v) else " ".join(str(float(x)) for x in v) for k, v in (solver or {}).items()}, "progress": progress is not None,
-            "pictures": [described(p, arrays, scaled=range is None and operator is None) for p in (y if several else [y])],
+            "pictures": [described(p, arrays, upright=seen, scaled=seen and range is None) for p in (y if several else [y])],
         }  # fmt: skip
         if several and _one_each(mask):
             if len(mask) != len(header["pictures"]):

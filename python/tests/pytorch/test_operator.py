@@ -244,6 +244,29 @@ def test_reconstructor_mask_of_each_image(session, monkeypatch):
         ddiff.reconstructor(session, (3, 64, 64))(y, physics)
 
 
+class Gains(Inpainting):
+    """A physics that takes as many of its tensors as there are images."""
+
+    def A(self, x):
+        return self.mask[: len(x)] * x
+
+    A_adjoint = A
+
+
+@pytest.mark.filterwarnings("ignore:image ")
+def test_reconstructor_tensors_that_are_cut(session, monkeypatch):
+    """That the physics takes one image does not mean that its tensors are those of all."""
+    torch.manual_seed(0)
+    x = torch.from_numpy(np.stack([scene(1), scene(2)]).transpose(0, 3, 1, 2).copy())
+    said, f = calls(monkeypatch, session), ddiff.reconstructor(session, method="dpir", steps=3)
+    physics = Gains(torch.tensor([1.0, 0.5]).reshape(2, 1, 1, 1), GaussianNoise(0.01))
+    restored = f(physics.A(x), physics)
+    assert [n for n, _ in said] == [1, 1] and error(restored[1], x[1]) < 0.05
+    physics.mask = torch.tensor([1.0, 0.5, 0.5]).reshape(3, 1, 1, 1)
+    with pytest.raises(ValueError, match="neither those of all images nor one for each"):
+        f(physics.A(x), physics)
+
+
 def test_tensors(session, clean):
     """A tensor is the picture of the array, with its channels first or last, of any type, and so is a mask."""
     mask = np.ones((64, 64), bool)
@@ -262,6 +285,28 @@ def test_tensors(session, clean):
     assert error(session.restore(t.bfloat16(), mask=mask, **same).image, want) < 0.01
     with pytest.raises(ddiff.RestoreError, match="first or last"):
         session.restore(torch.zeros(3, 16, 3), "denoise")
+
+
+def test_tensors_with_a_range(session, clean):
+    """A tensor with a range has its channels first or last too."""
+    same = {"task": "denoise", "sigma": 0.1, "method": "dpir", "steps": 2}
+    byte = np.round(255 * clean).astype("u1")
+    want, t = session.restore(byte, **same).image, torch.from_numpy(byte)
+    for tensor, bounds in (t, (0, 255)), (t / 127.5 - 1, (-1, 1)):
+        got = [session.restore(y, range=bounds, **same).image for y in (tensor, tensor.permute(2, 0, 1))]
+        got += [r.image for r in session.restore(torch.stack([tensor, tensor]).permute(0, 3, 1, 2), range=bounds, **same)]
+        for image in got:
+            np.testing.assert_allclose(image, want, atol=2e-4)
+
+
+def test_tensors_that_are_no_pictures(session):
+    """The values of A(x) are the same as a tensor: channels stay first."""
+    y = np.abs(np.fft.fft2(np.pad(scene().transpose(2, 0, 1), ((0, 0), (16, 16), (16, 16))), norm="ortho")).astype("f4")
+    same = {"task": "Phase_Retrieval", "sigma": 0.1, "method": "ddiff", "steps": 2}
+    want = session.restore(y, **same).image
+    np.testing.assert_array_equal(session.restore(torch.from_numpy(y), **same).image, want)
+    both = session.restore(torch.from_numpy(np.stack([y, y])), **same)
+    assert len(both) == 2
 
 
 def test_page(clean, tmp_path, monkeypatch):
