@@ -126,12 +126,12 @@ func badPictures(t *testing.T) []badInput {
 		"a.png", "--task", "hdr", "--measurement-range", "0,2")
 	add("range of moduli", 2, 0, []string{"--measurement-range: task phase_retrieval does not use it", "has the values of A(x); remove it"}, "even3.npy", "--task", "phase_retrieval", "--measurement-range", "0,255")
 	list := map[string][]byte{"l.csv": []byte("image,task\na.png,hdr\n"), "a.png": grey(16), "blur.onnx": read(t, learnedBlur)}
-	all = append(all, failing("list/range of a simulated row", list, []string{"a (hdr): task hdr, method ddiff: --measurement-range: it is for measurements, and the row has none; remove it"},
+	all = append(all, failing("list/range of a simulated row", list, []string{"a (hdr): l.csv:2: task hdr, method ddiff: --measurement-range: it is for measurements, and the row has none; remove it"},
 		"--images", "l.csv", "--task", "hdr", "--measurement-range", "0,255"))
 	list = maps.Clone(list)
 	list["l.csv"], list["dark.npy"] = []byte("image,mask\na.png,dark.npy\n"), array(t, 0, 1, 16, 16)
 	all = append(all,
-		failing("list/mask with an operator file", list, []string{"a (blur): task blur, method ddiff: task blur does not use a mask, it uses a kernel; remove the mask"}, "--images", "l.csv", "--operator", "blur.onnx"),
+		failing("list/mask with an operator file", list, []string{"a (blur): l.csv:2: task blur, method ddiff: task blur does not use a mask, it uses a kernel; remove the mask"}, "--images", "l.csv", "--operator", "blur.onnx"),
 		refused("list/range with an operator file", list, 2, []string{"--measurement-range: task blur does not use it: its operator is a file"}, "--images", "l.csv", "--operator", "blur.onnx", "--measurement-range", "0,255"))
 	add("range of words", 2, 0, []string{"--measurement-range", "is not LOW,HIGH"}, "a.png", "--task", "hdr", "--measurement-range", "black,white")
 	return all

@@ -131,7 +131,7 @@ func (o *Owner) Learn(ctx context.Context) error {
 			o.Logger.Debug("could not read the name of the cluster", "reason", err)
 		}
 		if retry.Sleep(ctx, o.Interval) != nil {
-			return nil
+			return nil //nolint:nilerr // the context has ended
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (o *Owner) Guard(ctx context.Context) error {
 			o.Logger.Debug("could not compare the name of the cluster with the store", "reason", err)
 		}
 		if retry.Sleep(ctx, o.Interval) != nil {
-			return nil
+			return nil //nolint:nilerr // the context has ended
 		}
 	}
 }

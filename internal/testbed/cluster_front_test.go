@@ -58,9 +58,9 @@ func (c *Cluster) forward(ctx context.Context, in net.Conn, turn int) {
 		}
 		go func() {
 			defer in.Close() // either end closes
-			io.Copy(in, out) // either end closes
+			io.Copy(in, out) //nolint:errcheck // either end closes
 		}()
-		io.Copy(out, in) // either end closes
+		io.Copy(out, in) //nolint:errcheck // either end closes
 		out.Close()      // the coordinator notices it
 		return
 	}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -272,13 +271,13 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 }
 
 // serveAPI serves the HTTP API until stop is called, unless --listen is off. Without --listen it only warns if it cannot: another coordinator may run
-// on this machine.
+// on this machine. Where people need tokens it fails: another user who has the port would get them.
 func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config, p *probes, stderr io.Writer) (stop func(), err error) {
 	if o.api.address == listenOff {
 		return func() {}, nil
 	}
 	stop, err = o.startAPI(ctx, cfg, p, stderr)
-	if err == nil || !o.api.byDefault || o.api.requireTokens && !errors.Is(err, syscall.EADDRINUSE) {
+	if err == nil || !o.api.byDefault || o.api.requireTokens {
 		return stop, err
 	}
 	cfg.Logger.Warn("this coordinator serves no page and no HTTP API; give --listen HOST:PORT, or --listen "+listenOff, "address", o.api.address, "reason", err)

@@ -67,8 +67,8 @@ func readPrivate(path string) (all map[string]string, err error) {
 
 // stored returns the token of ddiff login for a server; empty: none.
 func stored(address string) (string, error) {
-	if _, err := tokensFile(); err != nil { // an account without a home
-		return "", nil
+	if _, err := tokensFile(); err != nil {
+		return "", nil //nolint:nilerr // an account without a home
 	}
 	_, all, err := readTokens()
 	return all[strings.TrimRight(address, "/")], err
