@@ -110,7 +110,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if !o.JSON {
 		fmt.Fprint(stderr, skips.Report(o.Quiet))
 	}
-	total := &totals{left: skips.Count(skipSound), JSON: o.JSON, quiet: o.Quiet, stdout: stdout, stderr: stderr, inputs: inputs, skips: skips}
+	total := &totals{left: skips.Count(skipSound), JSON: o.JSON, quiet: o.Quiet, stdout: stdout, stderr: stderr, inputs: slices.Clone(inputs), skips: skips}
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		total.fail(name, "", refused[name])
 	}
