@@ -146,7 +146,7 @@ func TestRestoreSigmaAuto(t *testing.T) {
 		}
 	}
 	csv := strings.Split(string(read(t, filepath.Join(out, "results.csv"))), "\n")
-	if !strings.Contains(csv[0], ",warnings,sigma_estimated,") || !strings.Contains(csv[1], ",true,") {
+	if !strings.HasSuffix(csv[0], ",warnings,sigma_estimated") || !strings.HasSuffix(csv[1], ",true") {
 		t.Errorf("results.csv has %q", csv[:2])
 	}
 	if text := string(read(t, filepath.Join(out, "summary.md"))); !strings.Contains(text, "σ auto") {

@@ -103,6 +103,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	distinguish(inputs, o.into)
+	inputs, dropped := o.dropRestored(inputs)
 	groups, err := o.look(flags, inputs, refused, &skips, stderr)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
@@ -110,7 +111,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if !o.JSON {
 		fmt.Fprint(stderr, skips.Report(o.Quiet))
 	}
-	total := &totals{left: skips.Count(skipSound), JSON: o.JSON, quiet: o.Quiet, stdout: stdout, stderr: stderr, inputs: slices.Clone(inputs), skips: skips}
+	total := &totals{left: skips.Count(skipSound), skipped: dropped, JSON: o.JSON, quiet: o.Quiet, stdout: stdout, stderr: stderr, inputs: slices.Clone(inputs), skips: skips}
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		total.fail(name, "", refused[name])
 	}
@@ -173,7 +174,7 @@ func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, 
 	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
 		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
 	}
-	inputs = w.estimateBlurs(w.dropRestored(inputs))
+	inputs = w.estimateBlurs(inputs)
 	if o.preview > 0 {
 		dir, err := os.MkdirTemp("", cli.PreviewFolder+"*")
 		if err != nil {

@@ -264,22 +264,22 @@ func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 
 // dropRestored leaves out the inputs that are restored pictures, means or deviations of other inputs, as in `restore *.png` after an interruption.
 // With --force they stay, so that checkNoInput refuses them: an input is never replaced.
-func (w *pictureWriter) dropRestored(inputs []*picture) []*picture {
-	if w.force {
-		return inputs
+func (o *restoreOptions) dropRestored(inputs []*picture) (kept []*picture, dropped int) {
+	if o.force {
+		return inputs, 0
 	}
 	byStem := map[string]*picture{} // by the path of the restored picture without its tail and suffix
-	for _, in := range w.total.inputs {
-		stem, _ := restoredName(in.target(w.into, ""))
+	for _, in := range inputs {
+		stem, _ := restoredName(in.target(o.into, ""))
 		byStem[stem] = in
 	}
-	return slices.DeleteFunc(inputs, func(of *picture) bool {
+	kept = slices.DeleteFunc(inputs, func(of *picture) bool {
 		stem, found := restoredName(of.source())
 		spread := slices.Contains(spreadNames, strings.TrimPrefix(filepath.Ext(stem), "."))
 		for ; found; stem = strings.TrimSuffix(stem, filepath.Ext(stem)) {
 			if in := byStem[stem]; in != nil && in != of {
 				if old, _ := passportOf(of.source()); spread || old != nil {
-					w.skipped++
+					dropped++
 					return true
 				}
 			}
@@ -287,6 +287,7 @@ func (w *pictureWriter) dropRestored(inputs []*picture) []*picture {
 		}
 		return false
 	})
+	return kept, dropped
 }
 
 // checkNoInput refuses a restored picture of in that would replace an input.
