@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,14 +76,19 @@ func (e engineRestorer) write(ctx context.Context, t *task) (*item.Result, error
 }
 
 // create creates files of the item together: each takes a round trip to the store. If one fails, the others are not given up: the server might
-// execute their requests late. A file that another attempt has left, which may run still, stays; the new one is staged, and create returns its name.
+// execute their requests late. A file that another attempt has left, which may run still, stays; if the new one has other bytes, it is staged, and
+// create returns its name.
 func (t *task) create(ctx context.Context, files []job.Artifact) (staged []string, err error) {
 	names := make([]string, len(files))
 	var group errgroup.Group
 	for i, f := range files {
 		group.Go(func() error {
-			err := t.assigned.Store.Create(ctx, item.Key(t.Item.ID, f.Name), f.Data)
+			key := item.Key(t.Item.ID, f.Name)
+			err := t.assigned.Store.Create(ctx, key, f.Data)
 			if errors.Is(err, storage.ErrExists) {
+				if left, unread := t.assigned.Store.Get(ctx, key); unread == nil && bytes.Equal(left, f.Data) {
+					return nil
+				}
 				names[i] = f.Name
 				err = t.assigned.Store.Put(ctx, item.StagedKey(t.Item.ID, regular.SHA256(f.Data)), f.Data)
 			}
