@@ -206,9 +206,9 @@ func TestAdmission(t *testing.T) {
 	}
 
 	// This worker disputed the item, and another worker should take it.
-	l := remarked(t, q, one[0], queue.Marks{Disputed: []string{"tester"}, Passes: 2})
+	l := remarked(t, q, one[0], queue.Marks{Disputed: []string{"tester"}, Passes: 3})
 	passed := admit("disputed item", "", "item0", false, l)
-	if len(work.calls) != 1 || !strings.HasPrefix(work.calls[0], "suspend a ") || passed[0].Marks().Passes != 3 {
+	if len(work.calls) != 1 || !strings.HasPrefix(work.calls[0], "suspend a ") || passed[0].Marks().Passes != 4 {
 		t.Errorf("calls %q, marks %+v", work.calls, passed[0].Marks())
 	}
 	passed = admit("disputed and plain item", "item2", "item0", false, passed[0], plain[0])
@@ -254,7 +254,7 @@ func TestStartOfLeasesThatAreReleased(t *testing.T) {
 	})
 	ended := 0
 	a := Assignment{Campaign: "a", Done: func() { ended++ }}
-	l := remarked(t, q, leaseNew(t, q, 1)[0], queue.Marks{Disputed: []string{"tester"}})
+	l := remarked(t, q, leaseNew(t, q, 1)[0], queue.Marks{Disputed: []string{"tester"}, Passes: 1})
 	must(t, w.startLeases(t.Context(), a, []*queue.Lease{l}, nil))
 	if got := strings.Join(work.calls, "; "); !strings.HasPrefix(got, "suspend a ") || !strings.HasSuffix(got, "; one a true") || ended != 1 {
 		t.Errorf("calls %q, %d ends", got, ended)

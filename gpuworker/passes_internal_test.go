@@ -28,7 +28,7 @@ func TestItemsLeftToOthers(t *testing.T) {
 		"without others":                   {queue.Marks{Disputed: own}, 0, nil, false},
 		"with an unknown number of others": {queue.Marks{Disputed: own}, 0, errStore, true},
 		"in one process":                   {queue.Marks{Disputed: own}, -1, nil, false},
-		"passed often":                     {queue.Marks{Disputed: own, Passes: 60}, 1, nil, false},
+		"passed often":                     {queue.Marks{Disputed: own, Passes: 120}, 1, nil, false},
 	} {
 		l = remarked(t, q, l, c.marks)
 		w := quietWorker(t, func(cfg *Config) {
@@ -40,8 +40,8 @@ func TestItemsLeftToOthers(t *testing.T) {
 			t.Errorf("%s: left to others: %v", name, got)
 		}
 	}
-	// A worker that has restored an item passes one five times, another worker sixty times. Then it passes none for five minutes.
-	for proven, limit := range map[bool]int{true: 5, false: 60} {
+	// A worker that has restored an item passes one five times, another worker 120 times. Then it passes none for five minutes.
+	for proven, limit := range map[bool]int{true: 5, false: 120} {
 		clock := newStoppedClock()
 		w := quietWorker(t, func(cfg *Config) {
 			cfg.Peers, cfg.Now = func(context.Context) (int, error) { return 1, nil }, clock.now
