@@ -78,7 +78,7 @@ python_package() ( # python_package REPORT; the package with the built program, 
 		import pathlib, sys, tomllib
 		project = tomllib.loads(pathlib.Path("python/pyproject.toml").read_text())["project"]
 		lines = ["Metadata-Version: 2.1", f"Name: {project['name']}", f"Version: {project['version']}"]
-		lines += [f'Requires-Dist: {r}; extra == "{extra}"' for extra, wanted in project["optional-dependencies"].items() for r in wanted]
+		lines += [f'Requires-Dist: {r}; extra == "{extra}"' for extra, wanted in project["optional-dependencies"].items() for r in sorted(wanted)]
 		folder = pathlib.Path(sys.argv[1]) / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
 		folder.mkdir()
 		(folder / "METADATA").write_text("\n".join(lines) + "\n")

@@ -58,7 +58,11 @@ func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]api.Removal, error
 		e := newest[id]
 		expired := e.State == index.Archived && cfg.Keep > 0 && c.now().Sub(e.Row.Finished) > cfg.Keep
 		if expired || e.State == index.Deleting {
-			add(c.Delete(ctx, id, expired && cfg.Results))
+			removed, err := c.Delete(ctx, id, expired && cfg.Results)
+			if e.State == index.Deleting && errors.Is(err, board.ErrRefused) {
+				err = nil // a coordinator, which knows the board, is at it; otherwise the next call completes it
+			}
+			add(removed, err)
 			delete(newest, id)
 		}
 	}

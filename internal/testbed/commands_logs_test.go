@@ -124,7 +124,7 @@ func TestClusterLogs(t *testing.T) {
 		t.Fatalf("lines about items: %v", items)
 	}
 	for id := range traces {
-		if want := []string{"leased item", "restored item"}; !slices.Equal(items[id], want) {
+		if want := []string{"leased item", "finished item"}; !slices.Equal(items[id], want) {
 			t.Errorf("messages about a restored item: %q, want %q", items[id], want)
 		}
 	}
@@ -179,5 +179,5 @@ func TestClusterLogs(t *testing.T) {
 	}
 	e = ask(t, c, "logs", id)
 	wantCode(t, e, 9)
-	wantMessage(t, e, "no coordinator answers", "ddiff coordinator")
+	wantMessage(t, e, "the server does not answer")
 }
