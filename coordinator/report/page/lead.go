@@ -82,7 +82,7 @@ func lead(c Campaign, s aggregate.Summary, shown *Gallery) string {
 
 // degraded is the first sentence.
 func degraded(images, problems int, truth bool, tasks, noise, sizes []string) string {
-	first := inWords(images, "image", "images") + " were degraded"
+	first := inWords(images, "image was", "images were") + " degraded"
 	if !truth {
 		first = inWords(images, "measurement", "measurements") + " without a truth"
 	}
