@@ -72,7 +72,7 @@ bench-full: all-packages build runtime ## Time all tasks (an hour)
 
 .PHONY: bench-host
 bench-host: runtime ## Measure the CPU time of the host at 256×256 pixels: a normal deviate, the rest of a step, a picture beside its steps (3 minutes)
-	@go test -vet=off -run '^$$' -bench '^BenchmarkHost' -timeout 20m ./restore/noise ./restore/solver ./cmd/ddiff | awk -f scripts/bench-host.awk
+	@go test -vet=off -run '^$$' -bench '^BenchmarkHost' -timeout 20m ./internal/restore/noise ./internal/restore/solver ./cmd/ddiff | awk -f scripts/bench-host.awk
 
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (a minute)
@@ -130,7 +130,7 @@ attacks: all-packages build runtime ## Run the attacks that last minutes: full d
 
 .PHONY: api-test
 api-test: build ## Test the HTTP API: every route by every role, 100,000 items, 1,000 streams, S3, generated requests (3 minutes; REQUEST_SECONDS=600)
-	@{ DDIFF_API_ITEMS=100000 DDIFF_API_STREAMS=1000 go test -count=1 -v ./coordinator/serve/... ./api && \
+	@{ DDIFF_API_ITEMS=100000 DDIFF_API_STREAMS=1000 go test -count=1 -v ./internal/coordinator/serve/... ./api && \
 	   go -C internal/testbed test -count=1 -timeout 15m -v -run '^Test(API|Listen)' . && scripts/api-test.sh; } | \
 		awk '/^ *--- FAIL|^FAIL|_test.go:|curl|items=|item_ms|streams=|schemathesis:/ { print; fflush() } /^FAIL/ { failed = 1 } /^schemathesis: passed/ { passed = 1 } /^routes=/ { last = $$0 } \
 			END { print last; exit failed || !passed || last !~ / failures=0$$/ }'
@@ -151,6 +151,11 @@ field-cases: runtime ## Give files and commands of people to restore, and compar
 	@go test -count=1 -v -run '^TestFieldCases$$' ./cmd/ddiff | \
 		awk '/--- FAIL/ || /_test.go:[0-9]+: / && !/cases=/ { print } /cases=/ { sub(/.*cases=/, "cases="); counts = $$0 } /^ok/ { ok = 1 } END { print counts; exit !ok }'
 
+.PHONY: edges
+edges: runtime ## Give one collection of odd files to every door: files, folders, lists, archives, buckets, Python (1 minute)
+	@go test -vet=off -count=1 -v -run '^TestEdges$$' ./cmd/ddiff | \
+		awk '/_test.go:[0-9]+: / && !/doors=/ { print } /doors=/ { sub(/.*doors=/, "doors="); counts = $$0 } /^ok/ { ok = 1 } END { print counts; exit !ok }'
+
 .PHONY: tuning-photographs
 tuning-photographs: ## Download the photographs on which the preset natural was tuned for tasks that are not the paper's
 	@scripts/tuning-photographs.sh
@@ -166,13 +171,13 @@ gradients-test: runtime ## Compare gradients through ONNX graphs with finite dif
 
 .PHONY: methods-test
 methods-test: runtime ## Check the rules of every method, and its answers under a known posterior (some minutes)
-	@go -C restore/solver test -count=1 -timeout 30m -run '^TestMethods$$' -v | \
+	@go -C internal/restore/solver test -count=1 -timeout 30m -run '^TestMethods$$' -v | \
 		awk '/^    --- (PASS|FAIL|SKIP): TestMethods\/[^\/]+ / { methods++; passed += $$2 == "PASS:" } \
 			!/^ *(===|--- PASS|PASS|ok)/ { print } END { printf "methods=%d passed=%d\n", methods, passed }'
 
 .PHONY: parity
 parity: runtime ## Compare steps of ddiff with stored ones of its authors' code, and its presets with the published values (2 minutes)
-	@go test -count=1 -timeout 20m -run '^(TestParity|TestPublishedPresets)$$' -v ./restore/solver ./restore/method | \
+	@go test -count=1 -timeout 20m -run '^(TestParity|TestPublishedPresets)$$' -v ./internal/restore/solver ./restore/method | \
 		awk 'match($$0, /(tasks|presets)=[0-9].*/) { line[substr($$0, RSTART, 1)] = substr($$0, RSTART); next } \
 			!/^ *(===|--- PASS|PASS|ok)/ { sub(/^ *parity_test.go:[0-9]+: /, ""); print } \
 			END { print line["t"], line["p"]; exit line["t"] == "" || line["p"] == "" }'
@@ -278,7 +283,7 @@ latent-bundle: ## Write a latent prior around the bundled one to bin/latent (LAT
 	@go run ./internal/latentbundle $(or $(LATENT_BUNDLE),bin/latent)
 
 .PHONY: size
-size: ## Print packages, lines, words and exported names, and write those of each package into docs/architecture.md
+size: ## Print packages, lines, words and the names that other modules may import, and write those of each package into docs/architecture.md
 	@go run ./internal/repository/size
 
 # Files that cgo makes name the folder in which they were made, and -trimpath leaves the folder out of the cache's key:
@@ -319,7 +324,7 @@ fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)
 
 .PHONY: page
 page: ## Build the page of campaigns from its sources; needs npm
-	cd coordinator/serve/page && npm ci --ignore-scripts && npm run build
+	cd internal/coordinator/serve/page && npm ci --ignore-scripts && npm run build
 
 .PHONY: page-test
 page-test: all-packages build runtime ## Use the page in a browser over a cluster, check its accessibility, write docs/images (2 minutes)
@@ -327,14 +332,22 @@ page-test: all-packages build runtime ## Use the page in a browser over a cluste
 	@DDIFF_SCREENSHOTS=$(CURDIR)/docs/images go -C internal/testbed test -count=1 -timeout 15m -run '^TestPage$$' -v . | \
 		awk 'match($$0, /pages=.*/) { last = substr($$0, RSTART); next } !/^(===|--- PASS|PASS|ok)/ { print } END { print last; exit last == "" }'
 
+.PHONY: golden
+golden: ## Write the expected reports of tests anew, after a change of a table or a new metric; read the difference
+	@go test -vet=off ./internal/report ./internal/report/aggregate ./internal/report/table -update >/dev/null
+
+.PHONY: module
+module: ## Give the module the path that others import it by (MODULE=host/owner/ddiff)
+	@scripts/module.sh $(MODULE)
+
 .PHONY: generate
 generate: ## Regenerate code; needs protoc (Debian: protobuf-compiler)
 	go build -o bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go
 	go generate ./...
 
 .PHONY: build
-build: build-packages ## Build bin/ddiff
-	@go build -o bin/ddiff ./cmd/ddiff
+build: build-packages ## Build bin/ddiff, without tables for debuggers
+	@go build -ldflags='-s -w' -o bin/ddiff ./cmd/ddiff
 
 .PHONY: runtime
 runtime: build ## Install ONNX Runtime into the user's cache, unless there is one

@@ -1,7 +1,7 @@
 // Package api has the types of the HTTP API of a cluster, as they travel in JSON, and [Client], a client of it.
 //
 // A shape is the same wherever it appears: an answer of the server, the output of a verb with --json, and a value of this package. A new
-// route has its types here, its handler in coordinator/serve, and a method of [Client] if a verb needs it.
+// route has its types here, its handler in internal/coordinator/serve, and a method of [Client] if a verb needs it.
 package api
 
 import (
@@ -26,6 +26,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"ddiff/internal/outbound"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
@@ -177,8 +178,8 @@ func (c *Client) Campaigns(ctx context.Context, archived bool) (Campaigns, error
 }
 
 // Campaign returns a campaign and its status.
-func (c *Client) Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error) {
-	return call[manifest.CampaignStatus](ctx, c, http.MethodGet, campaignPath(id), nil, nil)
+func (c *Client) Campaign(ctx context.Context, id string) (CampaignStatus, error) {
+	return call[CampaignStatus](ctx, c, http.MethodGet, campaignPath(id), nil, nil)
 }
 
 // Submit submits a campaign file, YAML or JSON.
@@ -202,7 +203,7 @@ func (c *Client) SubmitSpec(ctx context.Context, spec *manifest.Spec, o Order) (
 
 func (c *Client) submit(ctx context.Context, file []byte, o Order, dry bool) ([]byte, error) {
 	query := url.Values{
-		"priority": {string(cmp.Or(o.Priority, manifest.PriorityNormal))}, "weight": {strconv.Itoa(cmp.Or(o.Weight, 1))},
+		"priority": {string(cmp.Or(o.Priority, record.PriorityNormal))}, "weight": {strconv.Itoa(cmp.Or(o.Weight, 1))},
 		"canary": {strconv.Itoa(o.Canary)}, "dry_run": {strconv.FormatBool(dry)},
 	}
 	for name, value := range map[string]string{"output": o.Output, "prior_sha256": o.PriorSHA256} {
@@ -217,11 +218,11 @@ func (c *Client) submit(ctx context.Context, file []byte, o Order, dry bool) ([]
 }
 
 // Want sets the wanted state of a campaign.
-func (c *Client) Want(ctx context.Context, id string, w manifest.Wanted) (Controlled, error) {
-	verb, query := map[manifest.Wanted]string{
-		manifest.WantPause: "pause", manifest.WantRun: "resume", manifest.WantCancel: "cancel", manifest.WantCancelNow: "cancel",
+func (c *Client) Want(ctx context.Context, id string, w Wanted) (Controlled, error) {
+	verb, query := map[Wanted]string{
+		record.WantPause: "pause", record.WantRun: "resume", record.WantCancel: "cancel", record.WantCancelNow: "cancel",
 	}[w], url.Values{}
-	if w == manifest.WantCancelNow {
+	if w == record.WantCancelNow {
 		query.Set("now", "true")
 	}
 	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, verb), query, nil)

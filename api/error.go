@@ -4,22 +4,24 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"ddiff/internal/failure"
 )
 
 // The conditions of requests that fail. [Error] wraps one of them.
 var (
 	// ErrInvalid: a value of the request is wrong.
-	ErrInvalid = errors.New("invalid")
+	ErrInvalid = failure.New(failure.Input, "invalid")
 	// ErrNotFound: there is no such campaign, item or file.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = failure.New(failure.Input, "not found")
 	// ErrRefused: the state of the campaign does not permit the request.
-	ErrRefused = errors.New("refused")
+	ErrRefused = failure.New(failure.Input, "refused")
 	// ErrNoToken: the request has no valid token. ErrDenied: the role of the token does not permit it.
-	ErrNoToken = errors.New("no token")
-	ErrDenied  = errors.New("denied")
+	ErrNoToken = failure.New(failure.Input, "no token")
+	ErrDenied  = failure.New(failure.Input, "denied")
 	// ErrUnavailable: the queue, a leading coordinator, or the server does not answer. ErrStore: the store does not.
-	ErrUnavailable = errors.New("unavailable")
-	ErrStore       = errors.New("store unavailable")
+	ErrUnavailable = failure.New(failure.Server, "unavailable")
+	ErrStore       = failure.New(failure.Output, "store unavailable")
 	// ErrUnexpected: anything else.
 	ErrUnexpected = errors.New("unexpected")
 )

@@ -5,13 +5,33 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
+)
+
+// The records of a campaign and of a cluster as the API shows them. Each is a JSON object, or a text.
+type (
+	// CampaignStatus is a campaign and its last status.
+	CampaignStatus = record.CampaignStatus
+	// Wanted is the state that a person wants: run, pause, cancel or cancel_now.
+	Wanted = record.Wanted
+	// Phase is the state of a campaign: queued, preflight, canary, running, paused, finished, cancelled or rejected.
+	Phase = record.Phase
+	// Priority is high, normal or low.
+	Priority = record.Priority
+	// OperatorFile names an operator file of a campaign.
+	OperatorFile = record.OperatorFile
+	// AttemptLog is one attempt at an item with the last lines of its worker's log.
+	AttemptLog = record.AttemptLog
+	// Beat is the heartbeat of a worker.
+	Beat = record.Beat
+	// CoordinatorBeat is the heartbeat of a coordinator.
+	CoordinatorBeat = record.CoordinatorBeat
 )
 
 // Campaigns is the list of campaigns, in the order of their submission.
 type Campaigns struct {
-	Campaigns []manifest.CampaignStatus `json:"campaigns"`
+	Campaigns []CampaignStatus `json:"campaigns"`
 	// Skipped has one line for each record that cannot be read.
 	Skipped []string `json:"skipped,omitempty"`
 }
@@ -21,7 +41,7 @@ type Order struct {
 	// Output is the prefix of the results below the cluster's store. Default: the id.
 	Output string
 	// Priority is the campaign's class. Default: normal.
-	Priority manifest.Priority
+	Priority Priority
 	// Weight is its share within the class, 1..1000. Default: 1.
 	Weight int
 	// Canary is the number of items that run alone first; 0 for none.
@@ -29,7 +49,7 @@ type Order struct {
 	// PriorSHA256 is the digest of the campaign's prior and Operators those of its operator files, as far as they are known. Other files
 	// then reject the campaign.
 	PriorSHA256 string
-	Operators   []manifest.OperatorFile
+	Operators   []OperatorFile
 	// Owner is the owner of the token. The server sets it.
 	Owner string
 }
@@ -38,13 +58,15 @@ type Order struct {
 type Submitted struct {
 	ID string `json:"id"`
 	// Created is false if the campaign exists.
-	Created bool           `json:"created"`
-	Phase   manifest.Phase `json:"phase"`
+	Created bool  `json:"created"`
+	Phase   Phase `json:"phase"`
 	// Wanted is the requested state of a campaign that exists.
-	Wanted manifest.Wanted `json:"wanted"`
-	Output string          `json:"output"`
+	Wanted Wanted `json:"wanted"`
+	Output string `json:"output"`
 	// Recalled is the time at which the campaign came back from the archive.
 	Recalled time.Time `json:"recalled,omitzero"`
+	// Warning is one line about a campaign that can be submitted, but hardly says what it should.
+	Warning string `json:"warning,omitempty"`
 }
 
 // Checked is the answer to a submission that only checks.
@@ -61,14 +83,12 @@ type Checked struct {
 
 // Controlled is the answer to pause, resume and cancel.
 type Controlled struct {
-	ID    string         `json:"id"`
-	Phase manifest.Phase `json:"phase"`
+	ID    string `json:"id"`
+	Phase Phase  `json:"phase"`
 	// Wanted is the state that was requested.
-	Wanted manifest.Wanted `json:"wanted"`
+	Wanted Wanted `json:"wanted"`
 	// Reason says why a campaign that is wanted to run waits, as below the cap of its owner; empty: it does not, or no coordinator has said so.
 	Reason string `json:"reason,omitempty"`
-	// Stored: a coordinator has stored the request, so that it survives a loss of the queue's data.
-	Stored bool `json:"stored"`
 }
 
 // Retry selects the items of a retry: by their final states, with a reason that contains Where; or Items, identities of failed or dead items or
@@ -94,8 +114,12 @@ type Append struct {
 
 // Appended is the answer to an append.
 type Appended struct {
-	// Items is the number of items of the first rows. The others, if the rows are thousands, follow.
+	// Items is the number of items of the first rows, and of those that were never restored and whose files have other bytes now. The others, if the
+	// rows are thousands, follow.
 	Items int `json:"items"`
+	// Overwritten is the number of files with other bytes than those of their results, Example one of them. Their results stay.
+	Overwritten int    `json:"overwritten,omitempty"`
+	Example     string `json:"example,omitempty"`
 }
 
 // Deleted is the answer to a deletion, or what it would delete.
@@ -138,7 +162,7 @@ type Problem struct {
 
 // Logs are the records of attempts, in the order of their ends.
 type Logs struct {
-	Attempts []manifest.AttemptLog `json:"attempts"`
+	Attempts []AttemptLog `json:"attempts"`
 	// More: there are others; give an item.
 	More bool `json:"more,omitempty"`
 }
@@ -240,8 +264,8 @@ type File struct {
 
 // Workers are the last heartbeats of the workers.
 type Workers struct {
-	Workers []manifest.Beat `json:"workers"`
-	Skipped []string        `json:"skipped,omitempty"`
+	Workers []Beat   `json:"workers"`
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 // Cluster describes the fleet beside its workers.
@@ -250,12 +274,12 @@ type Cluster struct {
 	Answered string `json:"answered"`
 	Version  string `json:"version"`
 	// Leader is nil while no coordinator leads.
-	Leader       *Leader                    `json:"leader,omitempty"`
-	Coordinators []manifest.CoordinatorBeat `json:"coordinators"`
-	Store        string                     `json:"store,omitempty" doc:"Address of the store"`
-	NATS         string                     `json:"nats,omitempty" doc:"Server to which the answering coordinator is connected"`
-	Streams      []Stream                   `json:"streams"`
-	Queues       []Queue                    `json:"queues"`
+	Leader       *Leader           `json:"leader,omitempty"`
+	Coordinators []CoordinatorBeat `json:"coordinators"`
+	Store        string            `json:"store,omitempty" doc:"Address of the store"`
+	NATS         string            `json:"nats,omitempty" doc:"Server to which the answering coordinator is connected"`
+	Streams      []Stream          `json:"streams"`
+	Queues       []Queue           `json:"queues"`
 }
 
 // Leader is the leading coordinator.
@@ -275,8 +299,8 @@ type Stream struct {
 
 // Queue is the waiting work of a campaign.
 type Queue struct {
-	Campaign string            `json:"campaign"`
-	Priority manifest.Priority `json:"priority"`
+	Campaign string   `json:"campaign"`
+	Priority Priority `json:"priority"`
 	// Waiting and InFlight are the pending and the running items of the campaign's last status.
 	Waiting  int `json:"waiting"`
 	InFlight int `json:"in_flight"`

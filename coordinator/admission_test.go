@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/index"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/index"
+	"ddiff/internal/record"
 	"ddiff/storage"
 )
 
@@ -41,14 +41,14 @@ func TestAttackAdmission(t *testing.T) {
 	for i := range others {
 		must(t, x.Add(t.Context(), index.Entry{
 			ID: fmt.Sprintf("other-%03d", i), Number: 1, State: index.Archived, Output: index.OutputDigest(fmt.Sprint(i)),
-			Row: index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow},
+			Row: index.Row{Phase: record.PhaseFinished, Priority: record.PriorityLow},
 		}))
 	}
 	store := &countedLists{Store: tc.store}
 	tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Store = store })
-	tc.awaitPhase(tc.submit("first", 0), manifest.PhasePreflight)
+	tc.awaitPhase(tc.submit("first", 0), record.PhasePreflight)
 	before := store.listed.Load()
-	tc.awaitPhase(tc.submit("second", 0), manifest.PhasePreflight)
+	tc.awaitPhase(tc.submit("second", 0), record.PhasePreflight)
 	if n := store.listed.Load() - before; n > others/10 {
 		t.Errorf("the admission of a campaign lists %d objects beside %d campaigns", n, others)
 	}

@@ -4,19 +4,22 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
 // append adds rows and returns the number of items.
-func (tc *testCluster) append(id, command, path string) int {
+func (tc *testCluster) append(id, key, path string) int {
 	tc.t.Helper()
-	a, err := tc.command(id, manifest.Command{ID: command, Verb: manifest.CommandAppend, Path: path})
+	a, err := tc.command(id, command{ID: key, Verb: board.VerbAppend, Path: path})
 	must(tc.t, err)
 	return a.Items
 }
@@ -48,8 +51,8 @@ func (tc *testCluster) wantImages(id string, images int) {
 // awaitImages waits until a campaign has finished with all its items.
 func (tc *testCluster) awaitImages(id string, images int) {
 	tc.t.Helper()
-	tc.await(id, fmt.Sprintf("finished with %d images", images), func(s manifest.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseFinished && s.Campaign.Complete && s.Status.Counts.Done == 2*images && s.Status.Counts.Items == 2*images
+	tc.await(id, fmt.Sprintf("finished with %d images", images), func(s record.CampaignStatus) bool {
+		return s.Campaign.Phase == record.PhaseFinished && s.Status.Complete && s.Status.Counts.Done == 2*images && s.Status.Counts.Items == 2*images
 	})
 }
 
@@ -91,7 +94,7 @@ func TestAppend(t *testing.T) {
 	}
 	tc.awaitImages(id, 11)
 	tc.wantImages(id, 11)
-	if _, err := tc.command(id, manifest.Command{Verb: manifest.CommandAppend, Path: filepath.Join(other, "nothing")}); err == nil || !strings.Contains(err.Error(), "no dataset there") {
+	if _, err := tc.command(id, command{Verb: board.VerbAppend, Path: filepath.Join(other, "nothing")}); err == nil || !strings.Contains(err.Error(), "no dataset there") {
 		t.Errorf("a dataset that does not exist: %v", err)
 	}
 	tc.awaitImages(id, 11)
@@ -102,7 +105,7 @@ func (tc *testCluster) submitSplit(name string) string {
 	tc.t.Helper()
 	spec := tc.spec(name)
 	spec.Split = &manifest.Split{Tune: []string{"x*"}, Run: manifest.SideTest}
-	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(tc.t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(tc.t, err)
 	return c.ID
 }
@@ -117,21 +120,21 @@ func TestAppendRowsWithoutItems(t *testing.T) {
 	must(t, tc.write("rows.csv", []byte("image,task\nx.png,hdr\nx.png,super_resolution\n")))
 	spec := tc.spec("left out")
 	spec.Dataset.Path, spec.Tasks, spec.LeftOut = filepath.Join(tc.dir, "rows.csv"), []item.Task{{Name: "super_resolution"}}, []string{"hdr"}
-	list, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	list, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	for _, c := range []struct {
 		id    string
 		items int
 	}{{id, 4}, {list.ID, 1}} {
 		tc.work(c.id)
-		tc.awaitPhase(c.id, manifest.PhaseFinished)
+		tc.awaitPhase(c.id, record.PhaseFinished)
 		if n := tc.append(c.id, "", ""); n != 0 {
 			t.Errorf("%s: %d new items", c.id, n)
 		}
 		stored, err := board.Read(t.Context(), tc.board, c.id)
 		must(t, err)
-		if stored.Phase != manifest.PhaseFinished || stored.Shards != 1 || stored.Items != c.items {
-			t.Errorf("%s: phase %s, %d windows, %d items; want finished, 1, %d", c.id, stored.Phase, stored.Shards, stored.Items, c.items)
+		if s := stored.Last; stored.Phase != record.PhaseFinished || s.Windows != 1 || s.Counts.Items != c.items {
+			t.Errorf("%s: phase %s, %d windows, %d items; want finished, 1, %d", c.id, stored.Phase, s.Windows, s.Counts.Items, c.items)
 		}
 	}
 }
@@ -178,27 +181,6 @@ func TestAppendRepeated(t *testing.T) {
 	tc.wantImages(id, 3)
 }
 
-// TestAppendRetriesRows: an appended row that cannot be read is retried where it is.
-func TestAppendRetriesRows(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 2)
-	tc.lead()
-	id := tc.submit("grows", 0)
-	tc.work(id)
-	tc.awaitImages(id, 2)
-	must(t, tc.write("a.png", []byte("damaged")))
-	tc.image("b", 7)
-	tc.append(id, "", "")
-	tc.await(id, "finished with a failed row", func(s manifest.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts.Failed == 2 && s.Status.Counts.Done == 6
-	})
-	tc.image("a", 8)
-	_, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
-	must(t, err)
-	tc.awaitImages(id, 4)
-	tc.wantImages(id, 4)
-}
-
 // TestRetryAfterAppend: a row that could not be read is retried where it is, also after rows before it, or beside it, were appended.
 func TestRetryAfterAppend(t *testing.T) {
 	t.Parallel()
@@ -208,15 +190,15 @@ func TestRetryAfterAppend(t *testing.T) {
 		tc.lead()
 		id := tc.submit("grows", 0)
 		tc.work(id)
-		tc.awaitPhase(id, manifest.PhaseFinished)
+		tc.awaitPhase(id, record.PhaseFinished)
 		must(t, tc.write("z.png", []byte("damaged")))
 		tc.append(id, "", "")
-		tc.awaitPhase(id, manifest.PhaseFinished)
+		tc.awaitPhase(id, record.PhaseFinished)
 		tc.image(fresh, 7)
 		tc.append(id, "", "")
 		tc.image("z", 8)
 		tc.image("m", 9)
-		a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
+		a, err := tc.command(id, command{Verb: board.VerbRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
 		if err != nil || a.Items != 4 {
 			t.Fatalf("%s: %d items, %v; want 4", fresh, a.Items, err)
 		}
@@ -235,14 +217,14 @@ func TestRetryRowsOfOneFile(t *testing.T) {
 	tc.lead()
 	spec := tc.spec("rows")
 	spec.Dataset.Path, spec.LeftOut = filepath.Join(tc.dir, "rows.csv"), []string{"denoise"}
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
-	tc.awaitPhase(c.ID, manifest.PhaseFinished)
+	tc.awaitPhase(c.ID, record.PhaseFinished)
 	must(t, tc.write("rows.csv", []byte(list+"a.png,super_resolution\n")))
 	tc.append(c.ID, "", "")
-	tc.awaitPhase(c.ID, manifest.PhaseFinished)
+	tc.awaitPhase(c.ID, record.PhaseFinished)
 	tc.image("a", 1)
-	_, err = tc.command(c.ID, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
+	_, err = tc.command(c.ID, command{Verb: board.VerbRetry, Outcomes: []item.Outcome{item.OutcomeFailed}})
 	must(t, err)
 	tc.work(c.ID)
 	tc.awaitImages(c.ID, 1)
@@ -269,8 +251,9 @@ func TestAppendCrashes(t *testing.T) {
 		tc.image("a", 50)
 		tc.image("z", 51)
 		writes, reached := 0, false
+		var sent atomic.Bool
 		p := tc.leadUntilCrash(func(string) fault {
-			if c, err := board.Read(t.Context(), tc.board, id); writes == 0 && (err != nil || len(c.Commands) == 0) {
+			if !sent.Load() {
 				return noFault // the command has not come
 			}
 			if writes++; writes < at || reached {
@@ -284,6 +267,7 @@ func TestAppendCrashes(t *testing.T) {
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
+			sent.Store(true)
 			tc.append(id, "append", "")
 		}()
 		select {

@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator"
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/archive"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -43,7 +45,7 @@ func TestStartReadsNoArchivedCampaign(t *testing.T) {
 	must(t, err)
 	id := tc.finishMixed("lost")
 	archiveMany(t, dir, 300)
-	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
+	must(t, tc.board.Delete(t.Context(), record.KeyCampaignPrefix+id))
 	var mu sync.Mutex
 	var read []string
 	store := &hookedStore{Store: tc.store, before: func(call, key string) error {
@@ -55,7 +57,7 @@ func TestStartReadsNoArchivedCampaign(t *testing.T) {
 		return nil
 	}}
 	tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Store = store })
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.awaitPhase(id, record.PhaseFinished)
 	mu.Lock()
 	defer mu.Unlock()
 	for _, key := range read {
@@ -98,8 +100,8 @@ func TestRecallDamagedArchive(t *testing.T) {
 	stop()
 	must(t, tc.store.Put(t.Context(), board.StoredKey(id), []byte("garbage")))
 	tc.leadArchiving(time.Hour, unchanged)
-	if err := archive.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "stored record") {
-		t.Errorf("recall: %v", err)
+	if err := tc.do("pause", id, nil, nil); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "stored record") {
+		t.Errorf("pause: %v", err)
 	}
 	if all, err := archive.List(t.Context(), tc.store); err != nil || len(all) != 1 {
 		t.Errorf("archived: %+v, %v", all, err)
@@ -132,20 +134,20 @@ func TestArchiveWalk(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		switch random.IntN(3) {
 		case 0:
-			_ = archive.Recall(ctx, tc.board, id) // the leader may have just gone
+			_ = tc.recall(id) // it may be archived just now
 		case 1:
-			_ = archive.Archive(ctx, tc.board, id)
+			_ = tc.archive(id)
 		case 2:
-			_, _ = board.Command(ctx, tc.board, id, manifest.Command{Verb: manifest.CommandReconcile})
+			_ = board.Do(recordtest.Administrator(ctx), tc.board, board.Verb{Kind: board.VerbReconcile, Campaign: id}, board.Command{}, nil)
 		}
 		cancel()
 	}
 	leaders.Wait()
 	tc.leadArchiving(time.Hour, unchanged)
 	for _, id := range ids {
-		must(t, archive.Recall(t.Context(), tc.board, id))
-		tc.await(id, "its end", func(s manifest.CampaignStatus) bool {
-			return s.Campaign.Phase == manifest.PhaseFinished && len(s.Campaign.Commands) == 0 && s.Status.Counts == mixedCounts
+		must(t, tc.recall(id))
+		tc.await(id, "its end", func(s record.CampaignStatus) bool {
+			return s.Campaign.Phase == record.PhaseFinished && s.Status.Counts == mixedCounts
 		})
 		tc.checkRecalled(id)
 	}
@@ -159,14 +161,14 @@ func TestFailuresOfCanarySurviveArchive(t *testing.T) {
 	id := tc.submit("reasons", 2)
 	stop := tc.lead()
 	idle := tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseRejected)
+	tc.awaitPhase(id, record.PhaseRejected)
 	idle()
 	stop()
 	stop = tc.leadArchiving(time.Millisecond, unchanged)
 	tc.awaitArchived(id)
 	stop()
 	tc.leadArchiving(time.Hour, unchanged)
-	must(t, archive.Recall(t.Context(), tc.board, id))
+	must(t, tc.recall(id))
 	q, err := tc.inspect(id)
 	must(t, err)
 	last, err := q.LastResult(t.Context())

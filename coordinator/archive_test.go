@@ -8,18 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator"
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/archive"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
+	"ddiff/storage"
 )
 
 // leadArchiving starts a leader that archives campaigns at once, and that commands find.
 func (tc *testCluster) leadArchiving(after time.Duration, change func(c *coordinator.Config)) (stop func()) {
 	tc.t.Helper()
-	must(tc.t, tc.board.Put(tc.t.Context(), queue.KeyLeader, []byte("{}")))
 	return tc.leadWith(func(c *coordinator.Config) {
 		c.ArchiveAfter, c.Inspect = after, tc.inspect
 		change(c)
@@ -27,6 +29,37 @@ func (tc *testCluster) leadArchiving(after time.Duration, change func(c *coordin
 }
 
 func unchanged(*coordinator.Config) {}
+
+// archiver is that of another leader.
+func (tc *testCluster) archiver() *archive.Archiver {
+	return archive.New(archive.Config{
+		Board: tc.board, Store: tc.store, Writer: board.NewWriter(tc.board, tc.store), Running: func(string) bool { return false },
+		Inspect: func(_ context.Context, id string) (*queue.Queue, error) { return tc.inspect(id) }, Now: time.Now, Logger: tc.log,
+	})
+}
+
+// recall returns a campaign from the archive to the board.
+func (tc *testCluster) recall(id string) error {
+	yes := func(*record.Campaign) error { return nil }
+	return tc.archiver().Recall(tc.t.Context(), id, yes, yes)
+}
+
+// archive archives a campaign that has ended at once.
+func (tc *testCluster) archive(id string) error { return tc.archiveContext(tc.t.Context(), id) }
+
+func (tc *testCluster) archiveContext(ctx context.Context, id string) error {
+	a := tc.archiver()
+	for {
+		if err := a.Archive(ctx, id); !errors.Is(err, archive.ErrBusy) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// do sends a verb in the name of an administrator.
+func (tc *testCluster) do(kind, id string, body, out any) error {
+	return board.Do(recordtest.Administrator(tc.t.Context()), tc.board, board.Verb{Kind: kind, Campaign: id}, body, out)
+}
 
 // awaitArchived waits until a campaign has left the board: three times in a row, because a listing of the board can miss a record
 // that is replaced meanwhile.
@@ -57,7 +90,7 @@ func mixed(it item.Item, _ int) error {
 	return nil
 }
 
-var mixedCounts = manifest.Counts{Items: 6, Done: 4, Failed: 1, Dead: 1}
+var mixedCounts = record.Counts{Items: 6, Done: 4, Failed: 1, Dead: 1}
 
 // finishMixed runs a campaign to its end with one failed and one dead item.
 func (tc *testCluster) finishMixed(name string) (id string) {
@@ -66,7 +99,7 @@ func (tc *testCluster) finishMixed(name string) (id string) {
 	id = tc.submit(name, 0)
 	stop := tc.lead()
 	idle := tc.work(id)
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != mixedCounts {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts != mixedCounts {
 		tc.t.Fatalf("%+v", s.Status.Counts)
 	}
 	idle()
@@ -78,23 +111,23 @@ func (tc *testCluster) finishMixed(name string) (id string) {
 // checkRecalled recalls a campaign of finishMixed, compares it with the archived state, and retries its items.
 func (tc *testCluster) checkRecalled(id string) {
 	tc.t.Helper()
-	must(tc.t, archive.Recall(tc.t.Context(), tc.board, id))
-	must(tc.t, archive.Recall(tc.t.Context(), tc.board, id))
+	must(tc.t, tc.recall(id))
+	must(tc.t, tc.recall(id))
 	s, err := board.Status(tc.t.Context(), tc.board, id)
 	must(tc.t, err)
-	if s.Status.Counts != mixedCounts || s.Campaign.Phase != manifest.PhaseFinished || s.Status.Phase != manifest.PhaseFinished {
+	if s.Status.Counts != mixedCounts || s.Campaign.Phase != record.PhaseFinished || s.Status.Phase != record.PhaseFinished {
 		tc.t.Errorf("recalled as %+v, status %+v", s.Campaign, s.Status)
 	}
 	tc.work(id)
-	a, err := tc.command(id, manifest.Command{
-		Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead},
+	a, err := tc.command(id, command{
+		Verb: board.VerbRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead},
 	})
 	must(tc.t, err)
 	if a.Items != 2 {
 		tc.t.Errorf("%d items are retried, want 2", a.Items)
 	}
-	tc.await(id, "all done", func(s manifest.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 6, Done: 6}
+	tc.await(id, "all done", func(s record.CampaignStatus) bool {
+		return s.Campaign.Phase == record.PhaseFinished && s.Status.Counts == record.Counts{Items: 6, Done: 6}
 	})
 }
 
@@ -106,8 +139,8 @@ func TestRequestsInARow(t *testing.T) {
 	quickest := time.Hour
 	for i := range 12 {
 		begin := time.Now()
-		if err := archive.Recall(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
-			t.Fatalf("recall of an unknown campaign: %v", err)
+		if err := tc.do("pause", "unknown-12345678", nil, nil); !errors.Is(err, api.ErrNotFound) {
+			t.Fatalf("pause of an unknown campaign: %v", err)
 		}
 		if i >= 9 {
 			quickest = min(quickest, time.Since(begin))
@@ -128,12 +161,12 @@ func TestArchiveAndRecall(t *testing.T) {
 	all, err := archive.List(t.Context(), tc.store)
 	must(t, err)
 	if len(all) != 1 || all[0].Campaign.ID != id || all[0].Status.Counts != mixedCounts || all[0].Archived.IsZero() ||
-		all[0].Campaign.Phase != manifest.PhaseFinished {
+		all[0].Campaign.Phase != record.PhaseFinished {
 		t.Errorf("archived campaigns: %+v", all)
 	}
-	must(t, archive.Recall(t.Context(), tc.board, id)) // which is archived again at once
+	must(t, tc.recall(id)) // which is archived again at once
 	tc.awaitArchived(id)
-	if err := archive.Recall(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
+	if err := tc.recall("unknown-12345678"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("recall of an unknown campaign: %v", err)
 	}
 	stop()
@@ -153,7 +186,7 @@ func TestArchiveCrash(t *testing.T) {
 	t.Parallel()
 	nothing := func(*testCluster, string) {}
 	deleteStatus := func(tc *testCluster, id string) {
-		must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyStatusPrefix+id))
+		must(tc.t, tc.board.Delete(tc.t.Context(), record.KeyStatusPrefix+id))
 	}
 	for _, c := range []struct {
 		name string
@@ -161,10 +194,9 @@ func TestArchiveCrash(t *testing.T) {
 		writes int
 		then   func(tc *testCluster, id string)
 	}{
-		{"before the stored record", 0, nothing},
-		{"before the index", 1, nothing},
-		{"before the status", 2, nothing},
-		{"before the record", 2, deleteStatus},
+		{"before the index", 0, nothing},
+		{"before the status", 1, nothing},
+		{"before the record", 1, deleteStatus},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,14 +240,14 @@ func TestResumeDuringArchiving(t *testing.T) {
 	tc := newTestCluster(t, 3)
 	id := tc.submit("wakes", 0)
 	stop := tc.lead()
-	tc.want(id, manifest.WantCancelNow)
-	tc.awaitPhase(id, manifest.PhaseCancelled)
+	tc.want(id, record.WantCancelNow)
+	tc.awaitPhase(id, record.PhaseCancelled)
 	stop()
 	var resumed atomic.Bool
 	stop = tc.leadArchiving(50*time.Millisecond, func(c *coordinator.Config) {
 		c.Store = &hookedStore{Store: tc.store, before: func(call, key string) error { // between the archive and the deletion of the record
 			if call == "put" && strings.Contains(key, ".archived.") && !resumed.Swap(true) {
-				tc.want(id, manifest.WantRun)
+				tc.want(id, record.WantRun)
 			}
 			return nil
 		}}
@@ -227,8 +259,8 @@ func TestResumeDuringArchiving(t *testing.T) {
 	tc.awaitArchived(id)
 	stop()
 	tc.leadArchiving(time.Hour, unchanged)
-	must(t, archive.Recall(t.Context(), tc.board, id))
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 6, Done: 6}) {
+	must(t, tc.recall(id))
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts != (record.Counts{Items: 6, Done: 6}) {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 }
@@ -241,13 +273,15 @@ func TestSubmitArchivedCampaign(t *testing.T) {
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
 	tc.awaitArchived(id)
 	stop()
-	if again := tc.submit("again", 0); again != id {
-		t.Fatalf("submitted as %s", again)
-	}
 	tc.leadArchiving(time.Hour, unchanged)
+	var again api.Submitted
+	must(t, tc.do(board.VerbSubmit, "", board.Submission{Spec: tc.spec("again")}, &again))
+	if again.ID != id || again.Created || again.Phase != record.PhaseFinished || again.Recalled.IsZero() {
+		t.Errorf("submitted again: %+v", again)
+	}
 	tc.work(id)
-	tc.await(id, "the counts of its end", func(s manifest.CampaignStatus) bool {
-		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == mixedCounts
+	tc.await(id, "the counts of its end", func(s record.CampaignStatus) bool {
+		return s.Status.Phase == record.PhaseFinished && s.Status.Counts == mixedCounts
 	})
 	tc.checkRecalled(id)
 }
@@ -266,19 +300,20 @@ func TestResumeArchivedCampaign(t *testing.T) {
 	tc.check.Failed = ""
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	must(t, archive.Recall(t.Context(), tc.board, id))
-	if s := tc.awaitPhase(id, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "too little") {
+	must(t, tc.recall(id))
+	if s := tc.awaitPhase(id, record.PhaseRejected); !strings.Contains(s.Campaign.Reason, "too little") {
 		t.Errorf("%+v", s.Campaign)
 	}
-	tc.want(id, manifest.WantRun)
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.want(id, record.WantRun)
+	tc.awaitPhase(id, record.PhaseFinished)
 }
 
-func TestRecallWithoutLeader(t *testing.T) {
+func TestVerbWithoutLeader(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
-	if err := archive.Recall(t.Context(), tc.board, "night-12345678"); !errors.Is(err, archive.ErrNoLeader) || !strings.Contains(err.Error(), "start one: ddiff coordinator") {
-		t.Errorf("recall: %v", err)
+	must(t, tc.board.Delete(t.Context(), queue.KeyLeader))
+	if err := tc.do("pause", "night-12345678", nil, nil); !errors.Is(err, board.ErrNoLeader) || !strings.Contains(err.Error(), "start one: ddiff coordinator") {
+		t.Errorf("pause: %v", err)
 	}
 }
 
@@ -293,17 +328,17 @@ func TestArchiveNow(t *testing.T) {
 	id := tc.submit("now", 0)
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	tc.await(id, "running", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
-	if err := archive.Archive(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) {
+	tc.await(id, "running", func(s record.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	if err := tc.archive(id); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("a running campaign: %v", err)
 	}
 	close(hold)
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.awaitPhase(id, record.PhaseFinished)
 	for range 2 {
-		must(t, archive.Archive(t.Context(), tc.board, id))
+		must(t, tc.archive(id))
 	}
 	tc.awaitArchived(id)
-	if err := archive.Archive(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
+	if err := tc.archive("unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
 		t.Errorf("an unknown campaign: %v", err)
 	}
 }
@@ -316,10 +351,10 @@ func TestLostBoardKeepsCountsOfEndedCampaign(t *testing.T) {
 	id := tc.submit("ended", 0)
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	before := tc.awaitPhase(id, manifest.PhaseFinished).Status.Counts
+	before := tc.awaitPhase(id, record.PhaseFinished).Status.Counts
 	stop()
-	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
-	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+	must(t, tc.board.Delete(t.Context(), record.KeyCampaignPrefix+id))
+	must(t, tc.board.Delete(t.Context(), record.KeyStatusPrefix+id))
 	tc.leadArchiving(time.Hour, unchanged)
-	tc.await(id, "its counts", func(s manifest.CampaignStatus) bool { return s.Status.Counts == before })
+	tc.await(id, "its counts", func(s record.CampaignStatus) bool { return s.Status.Counts == before })
 }

@@ -4,16 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/api"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // auditLog has the audit lines of leaders.
@@ -48,87 +48,101 @@ func (l *auditLog) count(parts ...string) (n int) {
 	return n
 }
 
-// TestAttackAuditOfNATS: the leader's log has a line for each change that users ask for by NATS, with the request and who, also if it was asked
-// for while none led, and none twice that a later write of the record follows.
-func TestAttackAuditOfNATS(t *testing.T) {
+// TestAttackForeignVerbs: the leader refuses a verb of another owner, and one without the role, however it is sent: it decides by its own record. Its log
+// has a line for each verb that it has executed, and a repetition with the same key has neither an effect nor a line.
+func TestAttackForeignVerbs(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	var log auditLog
 	tc.log = slog.New(slog.NewTextHandler(&log, nil))
-	as := func(request, by string) context.Context { return board.As(t.Context(), request, by) }
-	submit := func(ctx context.Context, name string) string {
-		c, _, err := board.Submit(ctx, tc.board, tc.spec(name), board.Order{}, time.Now())
-		must(t, err)
-		return c.ID
-	}
-	await := func(parts ...string) {
-		t.Helper()
-		for end := time.Now().Add(patience); log.count(parts...) == 0; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("no line with %q in %q", parts, log.lines)
-			}
-		}
-	}
-	want := func(ctx context.Context, id string, w manifest.Wanted) {
-		t.Helper()
-		_, err := board.Want(ctx, tc.board, id, w)
-		must(t, err)
-	}
-	first := submit(as("first-request", "ann@laptop"), "first") // while none leads
-	stop := tc.lead()
-	await("request=first-request", "verb=submit", "by=ann@laptop", "campaign="+first)
-	for i := range 10 { // faster than the leader reads
-		want(as(fmt.Sprint("fast-", i, "-"), "bob"), first, []manifest.Wanted{manifest.WantPause, manifest.WantRun}[i%2])
-	}
-	for i := range 10 {
-		await(fmt.Sprint("request=fast-", i, "-"), "by=bob")
-	}
-	_, err := board.SetBudget(as("", "eve\x1b[2J\nmsg=audit"), tc.board, first, manifest.Budget{Seconds: 5})
-	must(t, err)
-	await("verb=budget", `by="eve\x1b[2J\nmsg=audit"`)
-	want(as("cancelled", "bob"), first, manifest.WantCancelNow)
-	await("request=cancelled", "verb=cancel_now")
-	for { // the record names its lines once it has ended
-		c, err := board.Read(t.Context(), tc.board, first)
-		must(t, err)
-		if c.Phase.Ended() {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	token, err := json.Marshal(manifest.Token{ID: "abc", Owner: "carl", Role: "viewer", Ask: &manifest.Ask{Request: "new-token", By: "root", Verb: "create token"}})
-	must(t, err)
-	must(t, tc.board.Put(t.Context(), manifest.KeyTokenPrefix+"abc", token))
-	await("request=new-token", "by=root", `verb="create token"`, "token_owner=carl")
-	must(t, tc.board.Put(t.Context(), queue.KeyLeader, []byte("{}")))
-
-	stop()
-	want(as("unled", "ann@laptop"), first, manifest.WantRun)
-	revoked, err := json.Marshal(manifest.Token{ID: "abc", Owner: "carl", Role: "viewer", Revoked: true, Ask: &manifest.Ask{Request: "gone-token", By: "root", Verb: "revoke token"}})
-	must(t, err)
-	must(t, tc.board.Put(t.Context(), manifest.KeyTokenPrefix+"abc", revoked))
 	tc.lead()
-	await("request=unled", "verb=run")
-	await("request=gone-token", `verb="revoke token"`)
-	for { // the leader removes the record of a revoked token
-		if _, _, err := tc.board.Get(t.Context(), manifest.KeyTokenPrefix+"abc"); err != nil {
-			if !errors.Is(err, queue.ErrNoRecord) {
-				t.Fatal(err)
+	as := func(owner, request string, role api.Role) context.Context {
+		return board.As(t.Context(), board.Caller{Owner: owner, Name: owner, Request: request, Role: role})
+	}
+	send := func(ctx context.Context, kind, id string, body, out any) error {
+		return board.Do(ctx, tc.board, board.Verb{Kind: kind, Campaign: id}, body, out)
+	}
+	var made api.Submitted
+	order := board.Order{Owner: "bob"} // a door that is wrong about the owner changes nothing
+	must(t, send(as("ann", "first", api.Submitter), board.VerbSubmit, "", board.Submission{Spec: tc.spec("hers"), Order: order}, &made))
+	tc.awaitPhase(made.ID, record.PhasePreflight)
+	before, err := board.Load(t.Context(), tc.store, made.ID)
+	must(t, err)
+	kinds := map[string]any{
+		"pause": nil, "run": nil, "cancel": nil, "cancel_now": nil, board.VerbBudget: manifest.Budget{Seconds: 5}, board.VerbRetry: board.Command{},
+		board.VerbReconcile: board.Command{}, board.VerbAppend: board.Command{}, board.VerbDelete: board.Deletion{Results: true},
+	}
+	// A record of the board that says otherwise, as one of a backup or of a thief, counts nothing.
+	forged := *before
+	forged.Owner = "bob"
+	data, err := json.Marshal(&forged)
+	must(t, err)
+	for kind, body := range kinds {
+		must(t, tc.board.Put(t.Context(), record.KeyCampaignPrefix+made.ID, data))
+		for _, ctx := range []context.Context{as("bob", "foreign", api.Submitter), as("ann", "foreign", api.Viewer), as("", "foreign", api.Submitter), t.Context()} {
+			if err := send(ctx, kind, made.ID, body, nil); !errors.Is(err, api.ErrDenied) {
+				t.Errorf("%s: %v", kind, err)
 			}
+		}
+	}
+	if err := send(as("bob", "foreign", api.Submitter), board.VerbCreateToken, "", board.Token{SHA256: "00"}, nil); !errors.Is(err, api.ErrDenied) {
+		t.Errorf("a token: %v", err)
+	}
+	if err := send(as("bob", "x", api.Submitter), "dance", made.ID, nil, nil); !errors.Is(err, api.ErrRefused) {
+		t.Errorf("an unknown verb: %v", err)
+	}
+	now, err := board.Load(t.Context(), tc.store, made.ID)
+	must(t, err)
+	if now.Owner != "ann" || now.Wanted != record.WantRun || now.Spec.Budget != before.Spec.Budget || log.count("request=foreign") != 0 {
+		t.Errorf("the record is %+v; lines %q", now, log.lines)
+	}
+
+	pause := board.Verb{Key: "once", Kind: "pause", Campaign: made.ID}
+	for range 2 {
+		must(t, board.Do(as("ann\x1b[2J\nmsg=audit", "second", api.Admin), tc.board, pause, nil, nil))
+	}
+	must(t, send(as("ann", "third", api.Submitter), board.VerbBudget, made.ID, manifest.Budget{Seconds: 5}, nil))
+	token := board.Token{SHA256: strings.Repeat("ab", 32)}
+	token.ID, token.Owner, token.Role = token.SHA256[:12], "carl", api.Viewer
+	must(t, send(as("root", "fourth", api.Admin), board.VerbCreateToken, "", token, nil))
+	must(t, send(as("root", "fifth", api.Admin), board.VerbRevokeToken, "", token.ID, nil))
+	for request, parts := range map[string][]string{
+		"first": {"verb=submit", "by=ann", "campaign=" + made.ID}, "second": {"verb=pause", `by="ann\x1b[2J\nmsg=audit"`}, "third": {"verb=budget"},
+		"fourth": {`verb="create token"`, "by=root", "token_owner=carl"}, "fifth": {`verb="revoke token"`, "token=" + token.ID},
+	} {
+		if n := log.count(append(parts, "request="+request)...); n != 1 {
+			t.Errorf("%d lines of the %s request in %q", n, request, log.lines)
+		}
+	}
+}
+
+// TestAttackLostTokens: a board without its tokens, or with a revoked one, gets those of the store.
+func TestAttackLostTokens(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.lead()
+	kept, revoked := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
+	for _, sum := range []string{kept, revoked} {
+		token := board.Token{SHA256: sum}
+		token.ID, token.Owner = sum[:12], "carl"
+		must(t, tc.do(board.VerbCreateToken, "", token, nil))
+	}
+	backup, _, err := tc.board.Get(t.Context(), record.KeyTokenPrefix+revoked)
+	must(t, err)
+	must(t, tc.do(board.VerbRevokeToken, "", revoked[:12], nil))
+	if err := tc.do(board.VerbRevokeToken, "", revoked[:12], nil); !errors.Is(err, api.ErrNotFound) {
+		t.Errorf("a second revocation: %v", err)
+	}
+	must(t, tc.board.Delete(t.Context(), record.KeyTokenPrefix+kept))
+	must(t, tc.board.Put(t.Context(), record.KeyTokenPrefix+revoked, backup))
+	for end := time.Now().Add(patience); ; pause(t.Context(), 10*time.Millisecond) {
+		keys, err := tc.board.Keys(t.Context(), record.KeyTokenPrefix)
+		must(t, err)
+		if len(keys) == 1 && keys[0] == record.KeyTokenPrefix+kept {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	must(t, tc.board.Put(t.Context(), manifest.KeyTokenPrefix+"abc", token)) // a backup of the board
-	for {
-		if _, _, err := tc.board.Get(t.Context(), manifest.KeyTokenPrefix+"abc"); errors.Is(err, queue.ErrNoRecord) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	for _, request := range []string{"first-request", "fast-0-", "new-token"} {
-		if n := log.count("request=" + request); n != 1 {
-			t.Errorf("%d lines of the request %s, want 1", n, request)
+		if time.Now().After(end) {
+			t.Fatalf("the board has the tokens %q", keys)
 		}
 	}
 }

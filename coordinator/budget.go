@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ddiff/internal/record"
 	"ddiff/manifest"
 )
 
@@ -42,7 +43,7 @@ func (r *runner) compareBudgets() (over, near string) {
 
 // pauseOverBudget pauses a campaign with open items whose budget is used or cannot be compared.
 func (r *runner) pauseOverBudget(ctx context.Context) error {
-	if r.rec.Wanted != manifest.WantRun || r.windows.complete && r.outcomes.ledger.Open() == 0 {
+	if r.rec.Wanted != record.WantRun || r.windows.complete && r.outcomes.ledger.Open() == 0 {
 		return nil
 	}
 	over, _ := r.compareBudgets()
@@ -54,9 +55,9 @@ func (r *runner) pauseOverBudget(ctx context.Context) error {
 
 // pauseBecause pauses the campaign with a reason, unless users have requested another state.
 func (r *runner) pauseBecause(ctx context.Context, reason string) error {
-	return r.save(ctx, func(c *manifest.Campaign) {
-		if c.Wanted == manifest.WantRun {
-			c.Wanted, c.Reason = manifest.WantPause, brief(reason)
+	return r.save(ctx, func(c *record.Campaign) {
+		if c.Wanted == record.WantRun {
+			c.Wanted, c.Reason = record.WantPause, brief(reason)
 		}
 	})
 }
@@ -65,8 +66,8 @@ func (r *runner) pauseBecause(ctx context.Context, reason string) error {
 type usage struct {
 	Items         int
 	Seconds, Cost float64
-	Uses          []manifest.Use // of which Seconds and Cost are the sums
-	Free          string         // a pool without a price that has worked
+	Uses          []record.Use // of which Seconds and Cost are the sums
+	Free          string       // a pool without a price that has worked
 }
 
 // softShare is the default of [manifest.Budget.Soft].

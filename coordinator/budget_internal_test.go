@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 )
 
@@ -21,7 +22,7 @@ func TestPauseAtLimitIsNotBlocked(t *testing.T) {
 		} else {
 			must(t, r.pauseBecause(t.Context(), reason))
 		}
-		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePaused }))
+		must(t, r.save(t.Context(), func(c *record.Campaign) { c.Phase = record.PhasePaused }))
 		r.report(0, 0)
 		if got := r.s.gauges.byID[r.id]; !strings.Contains(r.rec.Reason, reason) || got.blocked != blocked || got.lag() != 0 {
 			t.Errorf("%q: blocked %t, lag %d", r.rec.Reason, got.blocked, got.lag())

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 	"ddiff/storage"
 )
 
@@ -53,16 +53,16 @@ type accounts struct {
 
 // account is what a campaign has used in a month. The store has one for each that has ended with an owner.
 type account struct {
-	Owner string         `json:"owner"`
-	Name  string         `json:"name"` // see accountOf
-	Uses  []manifest.Use `json:"uses"`
+	Owner string       `json:"owner"`
+	Name  string       `json:"name"` // see accountOf
+	Uses  []record.Use `json:"uses"`
 }
 
 // accountFolder has the accounts, in folders of months. Neither a deletion nor ddiff gc removes them.
 const accountFolder = "coordinators/uses/"
 
 // accountOf names the account of a submission: a campaign that was deleted and submitted again has another one.
-func accountOf(c *manifest.Campaign) string {
+func accountOf(c *record.Campaign) string {
 	return fmt.Sprintf("%s.%d", c.ID, c.Submitted.UnixNano())
 }
 
@@ -74,10 +74,10 @@ func (a *accounts) reset() {
 }
 
 // add notes what a campaign has used, and returns the present month and the cost of all campaigns of its owner in it.
-func (a *accounts) add(ctx context.Context, cfg *Config, c *manifest.Campaign, uses []manifest.Use) (month string, sum float64, err error) {
+func (a *accounts) add(ctx context.Context, cfg *Config, c *record.Campaign, uses []record.Use) (month string, sum float64, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if month = manifest.MonthOf(cfg.Now()); a.month != month {
+	if month = record.MonthOf(cfg.Now()); a.month != month {
 		if err := a.load(ctx, cfg, month); err != nil {
 			return "", 0, fmt.Errorf("read what owners have used: %w", err)
 		}
@@ -122,7 +122,7 @@ func (a *accounts) load(ctx context.Context, cfg *Config, month string) error {
 }
 
 // set notes what a campaign has used in a month. The caller holds a.mu.
-func (a *accounts) set(month, owner, name string, p Prices, uses []manifest.Use) {
+func (a *accounts) set(month, owner, name string, p Prices, uses []record.Use) {
 	cost := 0.0
 	for _, u := range uses {
 		if price, _ := p.of(u.Pool); u.Month == month {
@@ -176,7 +176,7 @@ func (r *runner) storeUses(ctx context.Context) error {
 	if _, _, err := r.s.accounts.add(ctx, &r.s.cfg, r.rec, uses); err != nil {
 		return err
 	}
-	byMonth := map[string][]manifest.Use{}
+	byMonth := map[string][]record.Use{}
 	for _, u := range uses {
 		byMonth[u.Month] = append(byMonth[u.Month], u)
 	}

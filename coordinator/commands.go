@@ -7,81 +7,33 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
-// maxAnswers is the number of answers that a record keeps.
-const maxAnswers = 16
-
-// execute executes a command and replaces it by its answer in the record. A command is executed again when a coordinator
-// dies before it answers.
-func (r *runner) execute(ctx context.Context, command manifest.Command) error {
-	n, err := r.executeVerb(ctx, command)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	a := manifest.Answer{ID: command.ID, Items: n}
-	var refused rejection
-	if errors.As(err, &refused) {
-		a.Error = brief(err.Error())
-	} else if err != nil {
-		return err // the runner retries
-	}
-	r.log.Info("executed command", "verb", command.Verb, "items", n, "error", a.Error)
-	more := n > 0 || command.Verb == manifest.CommandAppend && !r.windows.complete // the first new rows may have no items
-	ended := r.rec.Phase.Ended() && (!more || r.rec.Phase != manifest.PhaseFinished)
-	if ended { // no coordinator opens the campaign after the last answer
-		if err := r.queue.drop(ctx); err != nil {
-			return err
-		}
-	}
-	err = r.save(ctx, func(c *manifest.Campaign) {
-		answer(c, a)
-		if more && c.Phase == manifest.PhaseFinished {
-			c.Phase, c.Wanted = manifest.PhaseRunning, manifest.WantRun
-		}
-	})
-	if err == nil && ended && board.Active(r.rec) {
-		return r.openQueue(ctx)
-	}
-	return err
-}
-
-// answer replaces a command of the record by its answer, unless another coordinator has answered it.
-func answer(c *manifest.Campaign, a manifest.Answer) {
-	i := slices.IndexFunc(c.Commands, func(command manifest.Command) bool { return command.ID == a.ID })
-	if i < 0 {
-		return
-	}
-	c.Commands = slices.Delete(c.Commands, i, i+1)
-	c.Answered = append(c.Answered, a)
-	c.Answered = c.Answered[max(0, len(c.Answered)-maxAnswers):]
-}
-
 // executeVerb executes a command and returns the number of items that it published.
-func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int, error) {
-	_, repeated := r.rounds.retries[command.ID]
+func (r *runner) executeVerb(ctx context.Context, command *command) (int, error) {
+	_, repeated := r.rounds.retries[command.key]
 	switch {
 	case repeated: // its items are pending already
-	case board.WantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
+	case board.WantsCancel(r.rec), r.rec.Phase == record.PhaseRejected, r.rec.Phase == record.PhaseCancelled:
 		phase := r.rec.Phase
 		if !phase.Ended() {
-			phase = manifest.PhaseCancelled
+			phase = record.PhaseCancelled
 		}
 		return 0, rejection{fmt.Errorf("the campaign is %s; resume it first", phase)}
-	case command.Verb != manifest.CommandReconcile && !r.rec.Released:
-		return 0, rejection{fmt.Errorf("the campaign has not passed its preflight and canary; %s after that", command.Verb)}
+	case command.verb != board.VerbReconcile && !r.rec.Released:
+		return 0, rejection{fmt.Errorf("the campaign has not passed its preflight and canary; %s after that", command.verb)}
 	}
 	// The command applies to all outcomes that were published before it.
 	if err := r.catchUp(ctx); err != nil {
 		return 0, err
 	}
-	switch command.Verb {
-	case manifest.CommandReconcile:
+	switch command.verb {
+	case board.VerbReconcile:
 		if !r.rec.Released {
 			return 0, nil // nothing was published yet
 		}
@@ -89,19 +41,23 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 			return 0, err
 		}
 		return r.reconcile(ctx)
-	case manifest.CommandRetry:
+	case board.VerbRetry:
 		return r.retry(ctx, command)
-	case manifest.CommandAppend:
+	case board.VerbAppend:
 		return r.appendRows(ctx, command)
 	}
-	return 0, rejection{fmt.Errorf("unknown command %q; use one version of ddiff everywhere", command.Verb)}
+	return 0, rejection{fmt.Errorf("unknown command %q; use one version of ddiff everywhere", command.verb)}
 }
 
 // retry makes failed and dead items pending again and publishes them. It reads rows again that could not be read. The
-// stored round has the id of the command, so that a second execution publishes the same items.
-func (r *runner) retry(ctx context.Context, command manifest.Command) (int, error) {
-	chosen, repeated := r.rounds.retries[command.ID]
-	if !repeated {
+// stored round has the key of the command, so that a repetition has the same items.
+func (r *runner) retry(ctx context.Context, command *command) (int, error) {
+	n, repeated := r.rounds.retries[command.key]
+	chosen := r.rounds.unsent
+	switch {
+	case repeated && chosen.Command != command.key:
+		return n, nil
+	case !repeated:
 		items, err := r.chooseItems(ctx, r.matcher(command))
 		switch {
 		case err != nil:
@@ -111,7 +67,7 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 		case len(items) == 0:
 			return 0, nil
 		}
-		if chosen, err = r.rounds.start(ctx, r.outcomes.ledger, ledger.Round{Command: command.ID, Items: items}); err != nil {
+		if chosen, err = r.rounds.start(ctx, r.outcomes.ledger, ledger.Round{Command: command.key, Items: items}); err != nil {
 			return 0, err
 		}
 	}
@@ -120,13 +76,16 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 		retried[id] = true
 	}
 	_, err := r.republish(ctx, func(id string) bool { return retried[id] })
+	if err == nil {
+		r.rounds.unsent = ledger.Round{}
+	}
 	return len(retried), err
 }
 
 // appendRows stores and publishes the first window of the rows that a command adds, and returns the number of its items. The window has the
 // id of the command, so that a second execution finds it; the others follow as those of a dataset do.
-func (r *runner) appendRows(ctx context.Context, command manifest.Command) (int, error) {
-	if first, repeated := r.windows.appends[command.ID]; repeated {
+func (r *runner) appendRows(ctx context.Context, command *command) (int, error) {
+	if first, repeated := r.windows.appends[command.key]; repeated {
 		w, err := r.windows.read(ctx, first)
 		if err != nil {
 			return 0, err
@@ -137,14 +96,20 @@ func (r *runner) appendRows(ctx context.Context, command manifest.Command) (int,
 		return 0, rejection{fmt.Errorf("the campaign still reads its dataset, %d rows so far; append when it has", r.windows.next.Row)}
 	}
 	r.reader.stop() // one goroutine at a time may use the sharder
-	w, err := r.reader.sharder.Append(ctx, r.windows.next, command.Path, command.ID)
+	w, err := r.reader.sharder.Append(ctx, r.windows.next, command.Path, command.key)
 	if err != nil {
 		return 0, rejection{err}
 	}
-	if w.Last && w.Header.Items == 0 {
-		return 0, nil
+	replaced := 0
+	if command.Path == "" {
+		if replaced, err = r.replaceTouched(ctx, r.reader.sharder.Touched()); err != nil {
+			return 0, err
+		}
 	}
-	return w.Header.Items, r.storeWindow(ctx, shardedWindow{window: w})
+	if w.Last && w.Header.Items == 0 {
+		return replaced, nil
+	}
+	return replaced + w.Header.Items, r.storeWindow(ctx, shardedWindow{window: w})
 }
 
 // noItem is the answer to a retry of items none of which has failed. The record of the campaign keeps it: it names a few of thousands.
@@ -192,7 +157,7 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 }
 
 // matcher selects the identities that a retry applies to.
-func (r *runner) matcher(command manifest.Command) func(id string) bool {
+func (r *runner) matcher(command *command) func(id string) bool {
 	states := map[ledger.State]bool{}
 	for _, o := range command.Outcomes {
 		states[ledger.StateOf(o)] = true
@@ -237,7 +202,7 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match fun
 	if !changed { // a stored window makes every list of the items begin again
 		return nil, nil
 	}
-	manifest.SortTaskMajor(merged.Items, &r.rec.Spec)
+	shard.SortTaskMajor(merged.Items, &r.rec.Spec)
 	if err := r.windows.replace(ctx, merged); err != nil {
 		return nil, err
 	}

@@ -10,11 +10,11 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/coordinator/health"
-	"ddiff/coordinator/notify"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/health"
+	"ddiff/internal/coordinator/notify"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -66,6 +66,8 @@ type Config struct {
 	// Fold is the number of outcomes of a campaign that move from the result stream to the store together. They move
 	// after an hour even if they are fewer. Default: 20,000.
 	Fold int
+	// Settle is the time between two looks at a file of a dataset that was modified within that time, which may still be written. Default: no second look.
+	Settle time.Duration
 	// Window is the approximate number of items of a window. Default: that of shard.Config.
 	Window int
 	// Probe is the interval of the checks of the store, and the time limit of one check. Default: 5 s.
@@ -75,6 +77,8 @@ type Config struct {
 	Pools []string
 	// ArchiveAfter is the time after its end at which a campaign moves from the board to the archive. Default: 1 h.
 	ArchiveAfter time.Duration
+	// Campaigns is the number of campaigns that an owner may have on the board, also ended ones. Default: DefaultCampaigns.
+	Campaigns int
 	// Notifier sends notifications while this coordinator leads. Nil: a campaign that wants some is rejected.
 	Notifier *notify.Notifier
 	// Prices are those of pools, Caps those of owners. Default: none.
@@ -85,6 +89,9 @@ type Config struct {
 	Logger *slog.Logger
 	Tracer trace.Tracer
 }
+
+// DefaultCampaigns is the default of Config.Campaigns. A leader needs some 230 KiB for a campaign that waits.
+const DefaultCampaigns = 1000
 
 // Validate names the first field that is missing or out of range.
 func (c Config) Validate() error {
@@ -117,7 +124,7 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
-	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}, {"Restart", c.Restart}, {"Probe", c.Probe}, {"ArchiveAfter", c.ArchiveAfter}} {
+	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}, {"Restart", c.Restart}, {"Probe", c.Probe}, {"ArchiveAfter", c.ArchiveAfter}, {"Settle", c.Settle}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s: %v is negative", d.field, d.value)
 		}
@@ -141,6 +148,7 @@ func (c Config) withDefaults() Config {
 	c.Fold = cmp.Or(c.Fold, 20_000)
 	c.Probe = cmp.Or(c.Probe, 5*time.Second)
 	c.ArchiveAfter = cmp.Or(c.ArchiveAfter, time.Hour)
+	c.Campaigns = cmp.Or(c.Campaigns, DefaultCampaigns)
 	if c.Pools == nil {
 		c.Pools = []string{manifest.DefaultPool}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/storage"
 )
 

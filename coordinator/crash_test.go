@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator"
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/storage"
 )
 
@@ -130,7 +130,7 @@ func read[T any](p *process, act func() (T, error)) (T, error) {
 
 // nameOf names a key for a fault: its last folder, or its file in a folder of the campaign.
 func nameOf(key string) string {
-	for _, part := range []string{"rounds", "shards", "campaign.json"} {
+	for _, part := range []string{"rounds", "shards", "state", "campaign.json"} {
 		if strings.Contains(key, part) {
 			return "store " + part
 		}

@@ -1,15 +1,17 @@
 package coordinator_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 )
 
 // TestAbsurdNumbersInRecord: a record with absurd numbers must not stop the coordinator, which runs all other campaigns
@@ -19,9 +21,9 @@ func TestAbsurdNumbersInRecord(t *testing.T) {
 	tc := newTestCluster(t, 2)
 	stop := tc.lead()
 	id := tc.submit("absurd", math.MaxInt)
-	tc.awaitPhase(id, manifest.PhasePreflight)
+	tc.awaitPhase(id, record.PhasePreflight)
 	stop()
-	key := manifest.KeyCampaignPrefix + id
+	key := record.KeyCampaignPrefix + id
 	data, _, err := tc.board.Get(t.Context(), key)
 	must(t, err)
 	with := func(items string) {
@@ -33,9 +35,9 @@ func TestAbsurdNumbersInRecord(t *testing.T) {
 	tc.work(id)
 	other := tc.submit("other", 0)
 	tc.work(other)
-	tc.awaitPhase(other, manifest.PhaseFinished)
+	tc.awaitPhase(other, record.PhaseFinished)
 	with("9223372036854775807")
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != s.Status.Counts.Items {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts.Done != s.Status.Counts.Items {
 		t.Errorf("counts %+v", s.Status.Counts)
 	}
 }
@@ -46,14 +48,14 @@ func TestStatusNamesDamagedWindow(t *testing.T) {
 	tc := newTestCluster(t, 2)
 	stop := tc.lead()
 	id := tc.submit("damaged", 0)
-	tc.await(id, "a status", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Items == 4 })
+	tc.await(id, "a status", func(s record.CampaignStatus) bool { return s.Status.Counts.Items == 4 })
 	stop()
 	key := shard.Key(id, 0)
 	data, err := tc.store.Get(t.Context(), key)
 	must(t, err)
 	must(t, tc.store.Put(t.Context(), key, data[:len(data)/2]))
 	tc.leadWith(func(c *coordinator.Config) { c.Restart = 50 * time.Millisecond })
-	s := tc.await(id, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(id, "a problem", func(s record.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, key) || s.Status.Counts.Items != 4 {
 		t.Errorf("status %+v", s.Status)
 	}
@@ -73,7 +75,7 @@ func TestWindowsAreRemoved(t *testing.T) {
 	stop := tc.lead()
 	id := tc.submit("removed", 0)
 	tc.work(id)
-	tc.await(id, "all items published", func(s manifest.CampaignStatus) bool { return s.Campaign.Shards == 1 })
+	tc.await(id, "all items published", func(s record.CampaignStatus) bool { return s.Status.Windows == 1 })
 	stop()
 	must(t, tc.store.Delete(t.Context(), shard.Key(id, 0)))
 	tc.set(nil)
@@ -81,9 +83,8 @@ func TestWindowsAreRemoved(t *testing.T) {
 	tc.awaitDone(id, 4)
 }
 
-// TestStatusNamesDamagedArchive submits an archived campaign again after its stored record was truncated. The campaign has no
-// status yet.
-func TestStatusNamesDamagedArchive(t *testing.T) {
+// TestSubmitDamagedArchive submits an archived campaign again after its stored record was truncated.
+func TestSubmitDamagedArchive(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 2)
 	stop := tc.leadArchiving(time.Millisecond, unchanged)
@@ -96,14 +97,14 @@ func TestStatusNamesDamagedArchive(t *testing.T) {
 	data, err := tc.store.Get(t.Context(), key)
 	must(t, err)
 	must(t, tc.store.Put(t.Context(), key, data[:len(data)/2]))
-	tc.submit("archived", 0)
 	tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Restart = 50 * time.Millisecond })
-	s := tc.await(id, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
-	if !strings.Contains(s.Status.Problem, "damaged record") {
-		t.Errorf("status %+v", s.Status)
+	again := board.Submission{Spec: tc.spec("archived")}
+	if err := tc.do(board.VerbSubmit, "", again, nil); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "damaged record") {
+		t.Errorf("submitted again: %v", err)
 	}
 	must(t, tc.store.Put(t.Context(), key, data))
-	tc.await(id, "its end", func(s manifest.CampaignStatus) bool {
-		return s.Status.Problem == "" && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
+	must(t, tc.do(board.VerbSubmit, "", again, nil))
+	tc.await(id, "its end", func(s record.CampaignStatus) bool {
+		return s.Status.Problem == "" && s.Status.Counts == record.Counts{Items: 4, Done: 4}
 	})
 }

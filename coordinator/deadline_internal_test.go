@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 )
 
@@ -15,13 +16,13 @@ func TestDeadline(t *testing.T) {
 	t.Parallel()
 	now, log := time.Unix(1e9, 0), &strings.Builder{}
 	r := runningRunner(t, &now, log)
-	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Spec.Deadline = now.Add(time.Minute).UTC().Format(time.RFC3339) }))
+	r.rec = onRecord(t, r, func(c *record.Campaign) { c.Spec.Deadline = now.Add(time.Minute).UTC().Format(time.RFC3339) })
 	for _, c := range []struct {
 		left, low float64
-		late      manifest.Late
+		late      record.Late
 		text      string
-	}{{50, 40, "", ""}, {70, 40, manifest.LateMay, "may be missed"}, {90, 80, manifest.LateWill, "will be missed"}, {0, 0, "", ""}} {
-		late, slack, known := r.rec.Spec.Lateness(manifest.Status{Phase: manifest.PhaseRunning, Left: c.left, LeftLow: c.low}, "", now)
+	}{{50, 40, "", ""}, {70, 40, record.LateMay, "may be missed"}, {90, 80, record.LateWill, "will be missed"}, {0, 0, "", ""}} {
+		late, slack, known := r.rec.Lateness(record.Status{Phase: record.PhaseRunning, Left: c.left, LeftLow: c.low}, "", now)
 		if late != c.late || known != (c.left > 0) || known && slack != 60-c.left || !strings.Contains(late.Sentence("x"), c.text) {
 			t.Errorf("%+v: %q, %g, %t", c, late, slack, known)
 		}
@@ -35,7 +36,7 @@ func TestDeadline(t *testing.T) {
 		must(t, r.checkQueue(t.Context()))
 	}
 	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
-	if err != nil || s.Status.Late != manifest.LateHas || !strings.Contains(s.Status.Warning, "has passed") || s.Campaign.Share() != manifest.MaxWeight {
+	if err != nil || s.Status.Late != record.LateHas || !strings.Contains(s.Status.Warning, "has passed") || s.Campaign.Share() != record.MaxWeight {
 		t.Errorf("%+v, share %d, %v", s.Status, s.Campaign.Share(), err)
 	}
 	if n := strings.Count(log.String(), "has passed"); n != 1 {
@@ -50,24 +51,24 @@ func TestDeadline(t *testing.T) {
 func TestLatenessIsSteady(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	spec := manifest.Spec{Deadline: now.Add(time.Minute).UTC().Format(time.RFC3339)}
-	late := manifest.Late("")
-	for i, c := range []struct {
+	c := record.Campaign{Spec: manifest.Spec{Deadline: now.Add(time.Minute).UTC().Format(time.RFC3339)}}
+	late := record.Late("")
+	for i, tc := range []struct {
 		left float64 // its interval is 10 % on both sides
-		want manifest.Late
+		want record.Late
 	}{
-		{59, ""}, {61, manifest.LateMay}, {59, manifest.LateMay}, {61, manifest.LateMay}, {0, manifest.LateMay}, {55, manifest.LateMay}, {54, ""}, {55, ""},
-		{67, manifest.LateWill}, {66, manifest.LateWill}, {61, manifest.LateWill}, {0, manifest.LateWill}, {60, manifest.LateMay}, {66, manifest.LateMay}, {54, ""}, {0, ""},
+		{59, ""}, {61, record.LateMay}, {59, record.LateMay}, {61, record.LateMay}, {0, record.LateMay}, {55, record.LateMay}, {54, ""}, {55, ""},
+		{67, record.LateWill}, {66, record.LateWill}, {61, record.LateWill}, {0, record.LateWill}, {60, record.LateMay}, {66, record.LateMay}, {54, ""}, {0, ""},
 	} {
-		late, _, _ = spec.Lateness(manifest.Status{Phase: manifest.PhaseRunning, Left: c.left, LeftLow: 0.9 * c.left, LeftHigh: 1.1 * c.left}, late, now)
-		if late != c.want {
-			t.Errorf("status %d, %g s left: %q, want %q", i, c.left, late, c.want)
+		late, _, _ = c.Lateness(record.Status{Phase: record.PhaseRunning, Left: tc.left, LeftLow: 0.9 * tc.left, LeftHigh: 1.1 * tc.left}, late, now)
+		if late != tc.want {
+			t.Errorf("status %d, %g s left: %q, want %q", i, tc.left, late, tc.want)
 		}
 	}
-	if late, slack, known := spec.Lateness(manifest.Status{}, manifest.LateMay, now.Add(2*time.Minute)); late != manifest.LateHas || slack != -60 || !known {
+	if late, slack, known := c.Lateness(record.Status{}, record.LateMay, now.Add(2*time.Minute)); late != record.LateHas || slack != -60 || !known {
 		t.Errorf("without workers, a minute after the deadline: %q, %g, %t", late, slack, known)
 	}
-	if late, _, _ = spec.Lateness(manifest.Status{}, manifest.LateHas, now); late == manifest.LateHas {
+	if late, _, _ = c.Lateness(record.Status{}, record.LateHas, now); late == record.LateHas {
 		t.Error("the deadline has passed after the clock was ahead")
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"ddiff/api"
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/board/boardtest"
-	"ddiff/coordinator/gc"
-	"ddiff/coordinator/index"
-	"ddiff/coordinator/report"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/gc"
+	"ddiff/internal/coordinator/index"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/report"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -59,7 +59,7 @@ func archivePair(t *testing.T, dir string) (all, part string) {
 	must(t, err)
 	tc.store, tc.output = store, shared
 	submit := func(spec *manifest.Spec) string {
-		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
+		c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{Output: shared}, time.Now())
 		must(t, err)
 		return c.ID
 	}
@@ -69,9 +69,9 @@ func archivePair(t *testing.T, dir string) (all, part string) {
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	for _, id := range []string{all, part} {
 		idle := tc.work(id)
-		tc.awaitPhase(id, manifest.PhaseFinished)
+		tc.awaitPhase(id, record.PhaseFinished)
 		idle()
-		must(t, archive.Archive(t.Context(), tc.board, id))
+		must(t, tc.archive(id))
 	}
 	stop()
 	must(t, store.Delete(t.Context(), board.OwnerFolder+"000001.json")) // the copies belong to other clusters
@@ -97,7 +97,7 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	before := resultKeys(t, tc.store)
-	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, Archive: tc.archiveContext, DryRun: true}
 	planned, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
 	if now := resultKeys(t, tc.store); len(before) != 6 || !slices.Equal(now, before) {
@@ -171,7 +171,7 @@ func TestDeleteWithoutResults(t *testing.T) {
 func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
-	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, Archive: tc.archiveContext}
 	refused := func(id string, results bool, want string) {
 		t.Helper()
 		before := keysOf(t, tc.store, "")
@@ -184,17 +184,17 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 		}
 	}
 	spec := tc.spec("third")
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{Output: shared}, time.Now())
 	must(t, err)
 	refused(c.ID, false, "queued; cancel it first")
 	refused(all, true, c.ID+", which has not ended")
 	// The same through the index, for a campaign that the board has lost.
-	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+c.ID))
+	must(t, tc.board.Delete(t.Context(), record.KeyCampaignPrefix+c.ID))
 	stop := tc.leadArchiving(time.Hour, unchanged)
-	must(t, archive.Recall(t.Context(), tc.board, part))
+	must(t, tc.recall(part))
 	stop()
 	cleaner.Board = nil
-	refused(all, true, part+", which has not ended")
+	refused(all, true, ", which has not ended")
 	refused(part, false, "ddiff delete")
 }
 
@@ -219,11 +219,11 @@ func TestDeleteAndRecall(t *testing.T) {
 	tc, all, _ := sharing(t, t.TempDir())
 	tc.leadArchiving(time.Hour, unchanged)
 	var recalled error
-	recall := func() { recalled = archive.Recall(t.Context(), tc.board, all) }
+	recall := func() { recalled = tc.recall(all) }
 	nothing := func() {}
 	before := resultKeys(t, tc.store)
 
-	cleaner := &gc.Cleaner{Store: aroundClaim(tc.store, recall, nothing), Board: tc.board}
+	cleaner := &gc.Cleaner{Store: aroundClaim(tc.store, recall, nothing), Board: tc.board, Archive: tc.archiveContext}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, recalled)
 	if !errors.Is(err, board.ErrRefused) {
@@ -239,26 +239,11 @@ func TestDeleteAndRecall(t *testing.T) {
 	cleaner.Store = aroundClaim(tc.store, nothing, recall)
 	_, err = cleaner.Delete(t.Context(), all, true)
 	must(t, err)
-	if !errors.Is(recalled, board.ErrRefused) {
+	if !errors.Is(recalled, index.ErrDeleting) {
 		t.Errorf("recall of a campaign that is being deleted: %v", recalled)
 	}
 	if keys := keysOf(t, tc.store, all); len(keys) > 0 {
 		t.Errorf("left: %q", keys)
-	}
-}
-
-// TestAttackDeleteCutOff: a deletion calls no campaign unknown whose record a server may miss that is cut off from the others.
-func TestAttackDeleteCutOff(t *testing.T) {
-	t.Parallel()
-	tc, _, _ := sharing(t, t.TempDir())
-	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
-	restore := boardtest.CutOff(t, tc.nc)
-	if _, err := cleaner.Delete(t.Context(), "nobody", false); errors.Is(err, queue.ErrNoRecord) || !errors.Is(err, queue.ErrFull) {
-		t.Errorf("without a write: %v", err)
-	}
-	restore()
-	if _, err := cleaner.Delete(t.Context(), "nobody", false); !errors.Is(err, queue.ErrNoRecord) {
-		t.Errorf("with a write: %v", err)
 	}
 }
 
@@ -270,10 +255,10 @@ func TestAttackLateRecord(t *testing.T) {
 	tc.leadArchiving(time.Hour, unchanged)
 	late, err := tc.store.Get(t.Context(), board.StoredKey(all))
 	must(t, err)
-	_, err = (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), all, false)
+	_, err = (&gc.Cleaner{Store: tc.store, Board: tc.board, Archive: tc.archiveContext}).Delete(t.Context(), all, false)
 	must(t, err)
 	must(t, tc.store.Put(t.Context(), board.StoredKey(all), late))
-	if err := archive.Recall(t.Context(), tc.board, all); !errors.Is(err, queue.ErrNoRecord) {
+	if err := tc.recall(all); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("recall: %v", err)
 	}
 	if _, err := board.Read(t.Context(), tc.board, all); !errors.Is(err, queue.ErrNoRecord) {
@@ -354,33 +339,33 @@ func gated(store storage.Store, begin func()) storage.Store {
 func TestSubmitDuringDeletionOfResults(t *testing.T) {
 	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
-	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
+	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Archive: tc.archiveContext}).Delete(t.Context(), part, false)
 	must(t, err)
 	tc.leadArchiving(time.Hour, unchanged)
-	var late manifest.CampaignStatus
+	var late record.CampaignStatus
 	begin := sync.OnceFunc(func() {
 		spec := tc.spec("late")
 		spec.Tasks = spec.Tasks[:1]
-		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
+		c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{Output: shared}, time.Now())
 		must(t, err)
 		tc.work(c.ID)
-		late = tc.await(c.ID, "its end", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+		late = tc.await(c.ID, "its end", func(s record.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	})
-	cleaner := &gc.Cleaner{Store: gated(tc.store, begin), Board: tc.board}
+	cleaner := &gc.Cleaner{Store: gated(tc.store, begin), Board: tc.board, Archive: tc.archiveContext}
 	_, err = cleaner.Delete(t.Context(), all, true)
 	left := len(resultKeys(t, tc.store))
-	if late.Campaign.Phase == manifest.PhaseFinished && left != late.Status.Counts.Done {
+	if late.Campaign.Phase == record.PhaseFinished && left != late.Status.Counts.Done {
 		t.Errorf("a finished campaign has %d items and %d results (%v)", late.Status.Counts.Done, left, err)
 	}
-	if late.Campaign.Phase != manifest.PhaseRejected || !strings.Contains(late.Campaign.Reason, all) {
+	if late.Campaign.Phase != record.PhaseRejected || !strings.Contains(late.Campaign.Reason, all) {
 		t.Fatalf("%s: %s", late.Campaign.Phase, late.Campaign.Reason)
 	}
 	cleaner.Store = tc.store
 	if _, err := cleaner.Delete(t.Context(), all, true); err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		t.Fatal(err)
 	}
-	tc.want(late.Campaign.ID, manifest.WantRun)
-	tc.awaitPhase(late.Campaign.ID, manifest.PhaseFinished)
+	tc.want(late.Campaign.ID, record.WantRun)
+	tc.awaitPhase(late.Campaign.ID, record.PhaseFinished)
 	if n := len(resultKeys(t, tc.store)); n != 3 {
 		t.Errorf("%d results, want 3", n)
 	}

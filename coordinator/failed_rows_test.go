@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/archive"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/archive"
+	"ddiff/internal/record"
 )
 
 // TestAttackReasons: the reason why a row cannot be restored is in the status and in the logs before the campaign ends.
@@ -18,7 +18,7 @@ func TestAttackReasons(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(tc.dir, "broken.png"), []byte("no image"), 0o644))
 	id := tc.submit("rows", 0)
 	tc.leadArchiving(time.Hour, unchanged)
-	s := tc.await(id, "a warning", func(s manifest.CampaignStatus) bool { return s.Status.Warning != "" })
+	s := tc.await(id, "a warning", func(s record.CampaignStatus) bool { return s.Status.Warning != "" })
 	if s.Campaign.Phase.Ended() || !strings.Contains(s.Status.Warning, "2 items cannot be restored, the first: read ") ||
 		!strings.Contains(s.Status.Warning, "not a PNG") {
 		t.Errorf("phase %s, warning %q", s.Campaign.Phase, s.Status.Warning)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"iter"
 
-	"ddiff/coordinator/gc"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/gc"
+	"ddiff/internal/report/result"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -28,7 +28,7 @@ type failureList struct {
 }
 
 func newFailureList(store storage.Store, campaign string) *failureList {
-	return &failureList{store: store, prefix: manifest.FailuresFolder + campaign + "/"}
+	return &failureList{store: store, prefix: result.FailuresFolder + campaign + "/"}
 }
 
 // watch yields the results and lists the failed and dead ones.

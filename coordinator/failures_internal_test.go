@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/report/result"
 	"ddiff/restore/item"
 )
 
@@ -16,7 +16,7 @@ import (
 // campaigns and an output inside the folder stay.
 func TestFailureList(t *testing.T) {
 	t.Parallel()
-	const prefix, other = manifest.FailuresFolder + "c/", manifest.FailuresFolder + "d/000000.jsonl"
+	const prefix, other = result.FailuresFolder + "c/", result.FailuresFolder + "d/000000.jsonl"
 	const inner = prefix + "inner/index.html"
 	now := time.Unix(1e9, 0)
 	for n, want := range map[int][]int{0: nil, 1: {1}, failuresPerFile: {failuresPerFile}, 2*failuresPerFile + 1: {failuresPerFile, failuresPerFile, 1}} {
@@ -71,7 +71,7 @@ func TestFailureListWithoutStore(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	store := decidingRunner(t, &now, &strings.Builder{}).s.cfg.Store
-	if err := store.Put(t.Context(), manifest.FailuresFolder+"c", nil); err != nil { // in the place of the folder
+	if err := store.Put(t.Context(), result.FailuresFolder+"c", nil); err != nil { // in the place of the folder
 		t.Fatal(err)
 	}
 	l := newFailureList(store, "c")

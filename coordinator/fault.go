@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // longestFault is the longest time that a report may state.
@@ -14,12 +14,12 @@ const longestFault = 30 * 24 * time.Hour
 
 // faults has the reports of workers whose environment fails.
 type faults struct {
-	pending *manifest.Fault      // pauses the campaign
+	pending *record.Fault        // pauses the campaign
 	last    map[string]time.Time // last report, by worker
 }
 
 // decodeFault reads a report.
-func decodeFault(payload []byte) (f manifest.Fault, err error) {
+func decodeFault(payload []byte) (f record.Fault, err error) {
 	if err = json.Unmarshal(payload, &f); err == nil && (f.Seconds <= 0 || f.Seconds > longestFault.Seconds()) {
 		err = fmt.Errorf("seconds is %g, want above 0 and at most %g", f.Seconds, longestFault.Seconds())
 	}
@@ -27,12 +27,12 @@ func decodeFault(payload []byte) (f manifest.Fault, err error) {
 }
 
 // limit is the time without an outcome after which a fault pauses the campaign.
-func limit(f manifest.Fault) time.Duration { return time.Duration(f.Seconds * float64(time.Second)) }
+func limit(f record.Fault) time.Duration { return time.Duration(f.Seconds * float64(time.Second)) }
 
 // note notes a report. The campaign is to pause if no worker has finished an item in the reported time, and no worker works
 // on it that has not reported a fault of late: a single worker with wrong credentials does not stop the others, whose items
 // may take longer. progress is the time of the last outcome; works is health.Workers.Works of the campaign.
-func (s *faults) note(f manifest.Fault, now, progress time.Time, works func(except func(name string) bool) bool) (othersWork bool) {
+func (s *faults) note(f record.Fault, now, progress time.Time, works func(except func(name string) bool) bool) (othersWork bool) {
 	if s.last == nil {
 		s.last = map[string]time.Time{}
 	}
@@ -48,7 +48,7 @@ func (s *faults) note(f manifest.Fault, now, progress time.Time, works func(exce
 }
 
 // take returns the fault that pauses the campaign, once; nil without one.
-func (s *faults) take() *manifest.Fault {
+func (s *faults) take() *record.Fault {
 	f := s.pending
 	s.pending = nil
 	return f
@@ -70,7 +70,7 @@ func (r *runner) noteFault(payload []byte) {
 // pauseAfterFault pauses the campaign after noteFault.
 func (r *runner) pauseAfterFault(ctx context.Context) error {
 	f := r.faults.take()
-	if f == nil || r.rec.Wanted != manifest.WantRun {
+	if f == nil || r.rec.Wanted != record.WantRun {
 		return nil
 	}
 	return r.pauseBecause(ctx, fmt.Sprintf("no item was finished for %v, and the environment of worker %s fails: %s; mend it and resume",

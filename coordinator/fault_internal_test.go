@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // A fault pauses the campaign if nothing was finished in the reported time and all workers on it have reported one of late.
@@ -30,7 +30,7 @@ func TestFaultPauses(t *testing.T) {
 		if c.reported > 0 {
 			s.last = map[string]time.Time{"other": now.Add(-c.reported)}
 		}
-		s.note(manifest.Fault{Worker: "gpu", Reason: "no disk", Seconds: 10}, now, now.Add(-c.quiet), func(except func(string) bool) bool {
+		s.note(record.Fault{Worker: "gpu", Reason: "no disk", Seconds: 10}, now, now.Add(-c.quiet), func(except func(string) bool) bool {
 			return c.works != "" && !except(c.works)
 		})
 		if got := s.take(); (got != nil) != c.want || s.take() != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/telemetry"
 )
@@ -23,7 +24,7 @@ type gauges struct {
 
 // campaignGauges are the figures of one campaign.
 type campaignGauges struct {
-	phase             manifest.Phase
+	phase             record.Phase
 	pool              string             // that the campaign asks for
 	needs             manifest.Precision // empty: any, or not known
 	blocked           bool               // waits for a person
@@ -32,11 +33,11 @@ type campaignGauges struct {
 	opening           bool // the queue and the ledger are not yet read
 	waits             bool // for a worker, with nothing in the queue
 	pending, inFlight int
-	counts            manifest.Counts
+	counts            record.Counts
 	rate              float64
 	progress          time.Time // of the last outcome
 	behind            int       // outcomes that are not in the ledger
-	uses              []manifest.Use
+	uses              []record.Use
 	slack             *float64 // to the deadline, in seconds; nil: not known
 	limit             float64  // largest used share of a limit; 0: none is used
 }
@@ -44,8 +45,8 @@ type campaignGauges struct {
 // open enters a campaign whose queue and ledger are not yet read. Until set, it has no series of its own, and if workers may
 // lease its items it counts as one item that needs a worker: a change of the leader or an outage of the store must not look
 // like the end of the work.
-func (g *gauges) open(id string, c *manifest.Campaign) {
-	g.set(id, campaignGauges{phase: c.Phase, pool: c.Spec.Pool, needs: c.Spec.Precision, paused: c.Wanted != manifest.WantRun, opening: true, waits: c.Open()})
+func (g *gauges) open(id string, c *record.Campaign) {
+	g.set(id, campaignGauges{phase: c.Phase, pool: c.Spec.Pool, needs: c.Spec.Precision, paused: c.Wanted != record.WantRun, opening: true, waits: c.Open()})
 }
 
 // set replaces the figures of a campaign.
@@ -76,9 +77,9 @@ func (g *gauges) count() int {
 const endedSeries = 15 * time.Minute
 
 // end enters the end of a campaign with its last status.
-func (g *gauges) end(last manifest.Status, now time.Time) {
+func (g *gauges) end(last record.Status, now time.Time) {
 	g.set(last.ID, campaignGauges{
-		phase: last.Phase, blocked: last.Phase == manifest.PhaseRejected, ended: now, paused: true, counts: last.Counts, uses: last.Uses,
+		phase: last.Phase, blocked: last.Phase == record.PhaseRejected, ended: now, paused: true, counts: last.Counts, uses: last.Uses,
 	})
 }
 
@@ -116,7 +117,7 @@ func (g *gauges) state(now time.Time, given []string, workers poolWorkers) telem
 	defer g.mu.Unlock()
 	maps.DeleteFunc(g.byID, func(_ string, c campaignGauges) bool { return !c.ended.IsZero() && now.Sub(c.ended) >= endedSeries })
 	out := telemetry.ClusterState{Lags: map[string]int{}, Phases: map[string]int{}, Workers: map[string]map[string]int{}}
-	for _, p := range []manifest.Phase{manifest.PhaseQueued, manifest.PhasePreflight, manifest.PhaseCanary, manifest.PhaseRunning, manifest.PhasePaused} {
+	for _, p := range []record.Phase{record.PhaseQueued, record.PhasePreflight, record.PhaseCanary, record.PhaseRunning, record.PhasePaused} {
 		out.Phases[string(p)] = 0
 	}
 	states := workers.States()
@@ -181,10 +182,10 @@ func (r *runner) report(waiting, leased int) {
 	now := r.s.cfg.Now()
 	c := campaignGauges{
 		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: r.rec.Spec.Precision,
-		blocked: r.rec.Phase == manifest.PhasePaused && r.rec.Reason != "" && !strings.HasPrefix(r.rec.Reason, limitReached),
-		paused:  r.queue.paused || r.rec.Wanted != manifest.WantRun,
+		blocked: r.rec.Phase == record.PhasePaused && r.rec.Reason != "" && !strings.HasPrefix(r.rec.Reason, limitReached),
+		paused:  r.queue.paused || r.rec.Wanted != record.WantRun,
 		pending: waiting, inFlight: leased, progress: r.outcomes.progress, behind: r.outcomes.lag(),
-		counts: r.outcomes.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
+		counts: r.outcomes.ledger.Total(leased, r.rec.Phase == record.PhaseCancelled),
 	}
 	c.rate, _ = r.outcomes.pace.rate(now)
 	used := r.used()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/telemetry"
 )
@@ -30,9 +31,9 @@ func (g *gauges) at(now time.Time) telemetry.ClusterState {
 func TestLagOfPools(t *testing.T) {
 	t.Parallel()
 	var g gauges
-	g.set("any", campaignGauges{phase: manifest.PhaseRunning, pending: 5, inFlight: 2})
-	g.set("gpu", campaignGauges{phase: manifest.PhaseRunning, pool: "gpu", pending: 100})
-	g.set("refused", campaignGauges{phase: manifest.PhaseRunning, pending: 1000})
+	g.set("any", campaignGauges{phase: record.PhaseRunning, pending: 5, inFlight: 2})
+	g.set("gpu", campaignGauges{phase: record.PhaseRunning, pool: "gpu", pending: 100})
+	g.set("refused", campaignGauges{phase: record.PhaseRunning, pending: 1000})
 	s := g.state(time.Now(), []string{"cpu", "cpu"}, anyPool{"mig": "refused"})
 	if want := map[string]int{"cpu": 1007, "gpu": 1107, "mig": 7}; !maps.Equal(s.Lags, want) {
 		t.Errorf("lags %v, want %v", s.Lags, want)
@@ -53,10 +54,10 @@ func TestEndedCampaign(t *testing.T) {
 	t.Parallel()
 	var g gauges
 	now := time.Unix(1e9, 0)
-	g.set("b", campaignGauges{phase: manifest.PhasePaused, paused: true, blocked: true})
-	g.set("c", campaignGauges{phase: manifest.PhaseRunning, pending: 3})
-	g.end(manifest.Status{ID: "a", Phase: manifest.PhaseRejected, Counts: manifest.Counts{Failed: 4}}, now)
-	g.end(manifest.Status{ID: "d", Phase: manifest.PhaseFinished, Counts: manifest.Counts{Done: 4}}, now)
+	g.set("b", campaignGauges{phase: record.PhasePaused, paused: true, blocked: true})
+	g.set("c", campaignGauges{phase: record.PhaseRunning, pending: 3})
+	g.end(record.Status{ID: "a", Phase: record.PhaseRejected, Counts: record.Counts{Failed: 4}}, now)
+	g.end(record.Status{ID: "d", Phase: record.PhaseFinished, Counts: record.Counts{Done: 4}}, now)
 	s := g.at(now.Add(endedSeries - 1))
 	var got []string
 	for _, c := range s.Campaigns {
@@ -86,12 +87,12 @@ func TestLag(t *testing.T) {
 		}
 	}
 	want(0, 0)
-	g.set("b", campaignGauges{phase: manifest.PhaseRunning, pending: 5, inFlight: 2, progress: now.Add(-time.Minute), counts: manifest.Counts{Pending: 5, Running: 2, Done: 3}})
-	g.set("a", campaignGauges{phase: manifest.PhasePaused, paused: true, pending: 100, progress: now.Add(-time.Hour)})
+	g.set("b", campaignGauges{phase: record.PhaseRunning, pending: 5, inFlight: 2, progress: now.Add(-time.Minute), counts: record.Counts{Pending: 5, Running: 2, Done: 3}})
+	g.set("a", campaignGauges{phase: record.PhasePaused, paused: true, pending: 100, progress: now.Add(-time.Hour)})
 	want(7, 2)
-	g.set("c", campaignGauges{phase: manifest.PhaseQueued, waits: true})
+	g.set("c", campaignGauges{phase: record.PhaseQueued, waits: true})
 	want(8, 3)
-	g.set("c", campaignGauges{phase: manifest.PhaseQueued, waits: true, paused: true})
+	g.set("c", campaignGauges{phase: record.PhaseQueued, waits: true, paused: true})
 	want(7, 3)
 	s := g.at(now)
 	if b := s.Campaigns[1]; b.ID != "b" || b.Pending != 5 || b.InFlight != 2 || b.Idle != time.Minute || b.Items["done"] != 3 || b.Items["running"] != 2 {
@@ -116,15 +117,15 @@ func TestLag(t *testing.T) {
 // worker, and has no series with zeros.
 func TestOpeningCampaign(t *testing.T) {
 	t.Parallel()
-	for phase, lag := range map[manifest.Phase]int{
-		manifest.PhaseQueued: 0, manifest.PhasePreflight: 1, manifest.PhaseCanary: 1, manifest.PhaseRunning: 1, manifest.PhasePaused: 0, manifest.PhaseFinished: 0,
+	for phase, lag := range map[record.Phase]int{
+		record.PhaseQueued: 0, record.PhasePreflight: 1, record.PhaseCanary: 1, record.PhaseRunning: 1, record.PhasePaused: 0, record.PhaseFinished: 0,
 	} {
-		for _, wanted := range []manifest.Wanted{manifest.WantRun, manifest.WantPause} {
+		for _, wanted := range []record.Wanted{record.WantRun, record.WantPause} {
 			var g gauges
-			g.set("a", campaignGauges{phase: phase, pending: 5, counts: manifest.Counts{Pending: 5, Dead: 7}})
-			g.open("a", &manifest.Campaign{Phase: phase, Wanted: wanted})
+			g.set("a", campaignGauges{phase: phase, pending: 5, counts: record.Counts{Pending: 5, Dead: 7}})
+			g.open("a", &record.Campaign{Phase: phase, Wanted: wanted})
 			want := lag
-			if wanted == manifest.WantPause {
+			if wanted == record.WantPause {
 				want = 0
 			}
 			if s := g.at(time.Now()); s.Lags["default"] != want || len(s.Campaigns) != 0 || s.Phases[string(phase)] != 1 {
@@ -142,7 +143,7 @@ func TestGaugesConcurrently(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		all.Go(func() {
 			for i := range 500 {
-				g.set(id, campaignGauges{phase: manifest.PhaseRunning, pending: i})
+				g.set(id, campaignGauges{phase: record.PhaseRunning, pending: i})
 				g.remove(id)
 			}
 		})

@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,11 +10,11 @@ import (
 	"time"
 
 	"ddiff/api"
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/gc"
-	"ddiff/coordinator/index"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/gc"
+	"ddiff/internal/coordinator/index"
+	"ddiff/internal/record"
 	"ddiff/storage"
 )
 
@@ -31,11 +30,11 @@ func TestCollectPriors(t *testing.T) {
 	spec := tc.spec("with-prior")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	used := "priors/" + tc.priorFile(spec.Prior, "used") + ".onnx"
-	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	tc.work(spec.ID())
-	tc.awaitPhase(spec.ID(), manifest.PhaseFinished)
+	tc.awaitPhase(spec.ID(), record.PhaseFinished)
 	const unused, contested = "priors/unused.onnx", "priors/contested.onnx"
 	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
 	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []api.Removal) {
@@ -55,7 +54,7 @@ func TestCollectPriors(t *testing.T) {
 	}
 	collect(tc.store, later, false)
 	want(used, unused) // a campaign is open
-	must(t, archive.Archive(t.Context(), tc.board, spec.ID()))
+	must(t, tc.archive(spec.ID()))
 	stop()
 	planned := collect(tc.store, later, true)
 	want(used, unused)
@@ -83,13 +82,12 @@ func TestCollectPriors(t *testing.T) {
 
 	// The archived campaign uses it as an operator file, then no more.
 	must(t, tc.store.Delete(t.Context(), begun.Key()))
-	c, err := board.Load(t.Context(), tc.store, spec.ID())
-	must(t, err)
 	for _, keys := range [][]string{{used, contested}, {used}} {
-		c.Operators = []manifest.OperatorFile{{Path: "/a.onnx", SHA256: "2", Key: keys[len(keys)-1]}}
-		data, err := json.Marshal(c)
+		_, err := recordtest.Update(t.Context(), tc.board, tc.store, spec.ID(), func(c *record.Campaign) error {
+			c.Operators = []record.OperatorFile{{Path: "/a.onnx", SHA256: "2", Key: keys[len(keys)-1]}}
+			return nil
+		})
 		must(t, err)
-		must(t, tc.store.Put(t.Context(), board.StoredKey(c.ID), data))
 		collect(tc.store, later, false)
 		want(keys...)
 	}
@@ -101,7 +99,7 @@ func TestCollectLogs(t *testing.T) {
 	dir := t.TempDir()
 	tc, all, part := sharing(t, dir)
 	attempt := strings.Repeat("0", 64) + ".1.b.json"
-	gone, kept := shared+"/"+manifest.LogPrefix("gone-12345678", attempt), shared+"/"+manifest.LogPrefix(part, attempt)
+	gone, kept := shared+"/"+record.LogPrefix("gone-12345678", attempt), shared+"/"+record.LogPrefix(part, attempt)
 	for _, key := range []string{gone, kept, shared + "/probes/ONE"} {
 		must(t, tc.store.Put(t.Context(), key, []byte("12345")))
 	}
@@ -126,7 +124,7 @@ func TestCollectLogs(t *testing.T) {
 	for _, key := range []string{"scores/ssim@1/a.jsonl", "tuning/a.json"} {
 		must(t, tc.store.Put(t.Context(), shared+"/"+key, []byte("12345")))
 	}
-	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, Archive: tc.archiveContext}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
 	if keys := keysOf(t, tc.store, shared+"/scores/"); len(keys) != 1 {

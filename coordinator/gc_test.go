@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"ddiff/api"
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/gc"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/gc"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -97,7 +96,7 @@ func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 			}
 		}
 	}
-	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, Now: later}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, Archive: tc.archiveContext, Now: later}
 	_, err := cleaner.Collect(t.Context(), gc.Config{})
 	must(t, err)
 	_, err = cleaner.Delete(t.Context(), all, true)
@@ -115,7 +114,7 @@ func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 	t.Parallel()
 	tc, _, part := sharing(t, t.TempDir())
 	stop := tc.leadArchiving(time.Hour, unchanged)
-	must(t, archive.Recall(t.Context(), tc.board, part))
+	must(t, tc.recall(part))
 	stop()
 	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
 	open := shared + "/checkpoints/" + strings.Repeat("0", 64)
@@ -129,7 +128,7 @@ func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 	if keys := keysOf(t, tc.store, "/checkpoints/"); !slices.Equal(keys, []string{open}) {
 		t.Errorf("checkpoints %q", keys)
 	}
-	if s, err := board.Status(t.Context(), tc.board, part); err != nil || s.Campaign.Phase != manifest.PhaseFinished {
+	if s, err := board.Status(t.Context(), tc.board, part); err != nil || s.Campaign.Phase != record.PhaseFinished {
 		t.Errorf("the open campaign: %+v, %v", s, err)
 	}
 	if keys := keysOf(t, tc.store, "campaigns/"+part+"/shards/"); len(keys) == 0 {

@@ -10,8 +10,9 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -92,11 +93,11 @@ func TestLeaderThatCannotUseTheStoreStepsDown(t *testing.T) {
 			a := tc.stand("a")
 			wait(t, patience, "a leads", a.leads.Load)
 			b := tc.stand("b")
-			tc.await(id, "running", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+			tc.await(id, "running", func(s record.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
 			c.set(&a.store, true)
 			finish() // the report is the next write
 			wait(t, patience, "b leads", b.leads.Load)
-			tc.awaitPhase(id, manifest.PhaseFinished)
+			tc.awaitPhase(id, record.PhaseFinished)
 			if a.leads.Load() || a.terms.Load() != 1 {
 				t.Errorf("a leads: %v, terms: %d", a.leads.Load(), a.terms.Load())
 			}
@@ -117,10 +118,10 @@ func TestOutageOfTheStore(t *testing.T) {
 	a := tc.stand("a")
 	wait(t, patience, "a leads", a.leads.Load)
 	b := tc.stand("b")
-	tc.await(id, "running", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	tc.await(id, "running", func(s record.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
 	a.store.broken.Store(true)
 	b.store.broken.Store(true)
-	outage := func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" }
+	outage := func(s record.CampaignStatus) bool { return s.Status.Problem != "" }
 	s := tc.await(id, "the outage in its status", outage)
 	if s.Status.Counts.Items != 10 {
 		t.Errorf("%+v", s.Status)
@@ -132,11 +133,11 @@ func TestOutageOfTheStore(t *testing.T) {
 	a.stop()
 	wait(t, patience, "b leads", b.leads.Load)
 	finish()
-	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+	must(t, tc.board.Delete(t.Context(), record.KeyStatusPrefix+id))
 	tc.await(id, "the outage in the status of b", outage)
 	b.store.broken.Store(false)
-	tc.awaitPhase(id, manifest.PhaseFinished)
-	if s := tc.await(id, "no outage", func(s manifest.CampaignStatus) bool { return !outage(s) }); s.Status.Counts.Done != 10 {
+	tc.awaitPhase(id, record.PhaseFinished)
+	if s := tc.await(id, "no outage", func(s record.CampaignStatus) bool { return !outage(s) }); s.Status.Counts.Done != 10 {
 		t.Errorf("%+v", s.Status)
 	}
 	if b.terms.Load() != 1 {
@@ -157,12 +158,12 @@ func TestAlarmBeforeAStreamIsFull(t *testing.T) {
 			return []queue.StreamUsage{{Name: "DDIFF_RESULT", Messages: messages.Load(), MaxMessages: 100}, {Name: "DDIFF_WORK", Messages: 9}}, nil
 		}
 	})
-	s := tc.await(id, "an alarm", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(id, "an alarm", func(s record.CampaignStatus) bool { return s.Status.Problem != "" })
 	if s.Status.Problem != "stream DDIFF_RESULT is 85 % full" || !log.contains("nearly full") {
 		t.Errorf("problem %q", s.Status.Problem)
 	}
 	messages.Store(10)
-	tc.await(id, "no alarm", func(s manifest.CampaignStatus) bool { return s.Status.Problem == "" })
+	tc.await(id, "no alarm", func(s record.CampaignStatus) bool { return s.Status.Problem == "" })
 	finish()
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.awaitPhase(id, record.PhaseFinished)
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"ddiff/coordinator/health"
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/health"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
 	"ddiff/restore/item"
 )
 
@@ -15,9 +15,6 @@ import (
 func (r *runner) restoreLedger(ctx context.Context) error {
 	r.windows = newWindows(r.s.cfg.Store, r.id)
 	if err := r.windows.restore(ctx, func(w *shard.Window) { r.outcomes.count(w) }); err != nil {
-		return err
-	}
-	if err := r.countWindows(ctx); err != nil {
 		return err
 	}
 	if err := r.rounds.restore(ctx, r.outcomes.ledger); err != nil {

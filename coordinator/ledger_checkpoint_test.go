@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -41,7 +42,7 @@ func failSome(it item.Item, _ int) error {
 
 // halfway runs a campaign of 40 items under a leader that stores its outcomes, stops both after 30 items, and returns the
 // status. Outcomes that the leader has not stored stay in the stream.
-func (tc *testCluster) halfway(name string) (string, manifest.Counts) {
+func (tc *testCluster) halfway(name string) (string, record.Counts) {
 	tc.t.Helper()
 	gate := make(chan struct{}, 100)
 	tc.set(func(it item.Item, n int) error {
@@ -51,17 +52,17 @@ func (tc *testCluster) halfway(name string) (string, manifest.Counts) {
 	id := tc.submit(name, 0)
 	stop := tc.leadWith(folding)
 	tc.work(id)
-	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
-	var s manifest.CampaignStatus
+	settled := func(c record.Counts) int { return c.Done + c.Failed + c.Dead }
+	var s record.CampaignStatus
 	for n := 10; n <= 30; n += 10 { // a part for each tick with 8 outcomes
 		for range 10 {
 			gate <- struct{}{}
 		}
-		s = tc.await(id, "settled items", func(s manifest.CampaignStatus) bool { return settled(s.Status.Counts) == n })
+		s = tc.await(id, "settled items", func(s record.CampaignStatus) bool { return settled(s.Status.Counts) == n })
 		wait(tc.t, patience, "a part", func() bool { return len(tc.parts(id)) == n/10 })
 	}
 	stop()
-	must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyStatusPrefix+id))
+	must(tc.t, tc.board.Delete(tc.t.Context(), record.KeyStatusPrefix+id))
 	tc.t.Cleanup(func() { close(gate) })
 	tc.set(failSome)
 	go func() {
@@ -94,21 +95,21 @@ func (tc *testCluster) outcomes(id string) int {
 }
 
 // finished expects the final state of the campaign of halfway, and that no item was restored twice.
-func (tc *testCluster) finished(id string, want manifest.Counts) {
+func (tc *testCluster) finished(id string, want record.Counts) {
 	tc.t.Helper()
-	tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
-		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == want
+	tc.await(id, "all outcomes", func(s record.CampaignStatus) bool {
+		return s.Status.Phase == record.PhaseFinished && s.Status.Counts == want
 	})
 	tc.mu.Lock()
 	defer tc.mu.Unlock()
 	for item, n := range tc.started {
-		if n > 1 && item != manifest.IDPreflight {
+		if n > 1 && item != record.IDPreflight {
 			tc.t.Errorf("item %.12s was started %d times", item, n)
 		}
 	}
 }
 
-var allOutcomes = manifest.Counts{Items: 40, Done: 10, Failed: 10, Dead: 20}
+var allOutcomes = record.Counts{Items: 40, Done: 10, Failed: 10, Dead: 20}
 
 // TestOutcomesMoveToTheStore expects that a new leader continues from the stored outcomes and those of the newest part
 // in the stream, and that an ended campaign leaves none in the stream.
@@ -130,10 +131,10 @@ func TestOutcomesMoveToTheStore(t *testing.T) {
 	}
 	// Retried items have outcomes of an earlier round in the parts. A new leader ignores them.
 	tc.set(nil)
-	if a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed}}); err != nil || a.Items != 10 {
+	if a, err := tc.command(id, command{Verb: board.VerbRetry, Outcomes: []item.Outcome{item.OutcomeFailed}}); err != nil || a.Items != 10 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 40, Done: 20, Dead: 20}) {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts != (record.Counts{Items: 40, Done: 20, Dead: 20}) {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 }
@@ -158,8 +159,8 @@ func TestDamagedPartOfTheLedger(t *testing.T) {
 			must(t, tc.store.Put(t.Context(), key, data))
 			log := tc.recordLog()
 			tc.leadWith(folding)
-			tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
-				return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == allOutcomes
+			tc.await(id, "all outcomes", func(s record.CampaignStatus) bool {
+				return s.Status.Phase == record.PhaseFinished && s.Status.Counts == allOutcomes
 			})
 			if !log.contains("skipped a part of the ledger") {
 				t.Error("the damage was not logged")
@@ -191,17 +192,17 @@ func TestReplacedResultStream(t *testing.T) {
 	_, err = tc.nc.Request("$JS.API.STREAM.CREATE.DDIFF_RESULT", config, patience)
 	must(t, err)
 	tc.leadWith(folding)
-	tc.await(id, "the stored outcomes", func(s manifest.CampaignStatus) bool {
+	tc.await(id, "the stored outcomes", func(s record.CampaignStatus) bool {
 		return s.Status.Counts.Failed+s.Status.Counts.Dead >= counts.Failed+counts.Dead-10
 	})
-	tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
-		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == allOutcomes
+	tc.await(id, "all outcomes", func(s record.CampaignStatus) bool {
+		return s.Status.Phase == record.PhaseFinished && s.Status.Counts == allOutcomes
 	})
 	tc.mu.Lock()
 	defer tc.mu.Unlock()
 	again := 0 // failed and dead items whose outcomes were lost before a part had them: those after the newest part
 	for item, n := range tc.started {
-		if n > 1 && item != manifest.IDPreflight {
+		if n > 1 && item != record.IDPreflight {
 			again++
 		}
 	}
@@ -221,7 +222,7 @@ func TestFullResultStream(t *testing.T) {
 		c.Usage = func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, tc.nc) }
 	})
 	tc.work(id)
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 40 {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts.Done != 40 {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 )
 
 // TestListSkipsMalformedRecords: one malformed record does not hide the others.
@@ -14,10 +14,10 @@ func TestListSkipsMalformedRecords(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	first, second := tc.submit("first", 0), tc.submit("second", 0)
-	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"garbage", []byte("{")))
-	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"newer", []byte(`{"schema":99,"id":"newer"}`)))
-	must(t, tc.board.Put(t.Context(), manifest.KeyStatusPrefix+first, []byte("not JSON")))
-	must(t, tc.board.Put(t.Context(), manifest.KeyStatusPrefix+second, []byte(`{"id":"`+second+`","counts":{"items":7}}`)))
+	must(t, tc.board.Put(t.Context(), record.KeyCampaignPrefix+"garbage", []byte("{")))
+	must(t, tc.board.Put(t.Context(), record.KeyCampaignPrefix+"newer", []byte(`{"schema":99,"id":"newer"}`)))
+	must(t, tc.board.Put(t.Context(), record.KeyStatusPrefix+first, []byte("not JSON")))
+	must(t, tc.board.Put(t.Context(), record.KeyStatusPrefix+second, []byte(`{"id":"`+second+`","counts":{"items":7}}`)))
 
 	all, skipped, err := board.Campaigns(t.Context(), tc.board)
 	must(t, err)
@@ -38,11 +38,11 @@ func TestListSkipsMalformedRecords(t *testing.T) {
 func TestWorkersSkipMalformedRecords(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 0)
-	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"good", []byte(`{"name":"good"}`)))
-	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"bad", []byte(`[]`)))
+	must(t, tc.board.Put(t.Context(), record.KeyWorkerPrefix+"good", []byte(`{"name":"good"}`)))
+	must(t, tc.board.Put(t.Context(), record.KeyWorkerPrefix+"bad", []byte(`[]`)))
 	beats, skipped, err := board.Workers(t.Context(), tc.board)
 	must(t, err)
-	if len(beats) != 1 || beats[manifest.KeyWorkerPrefix+"good"].Name != "good" {
+	if len(beats) != 1 || beats[record.KeyWorkerPrefix+"good"].Name != "good" {
 		t.Errorf("beats %v", beats)
 	}
 	if len(skipped) != 1 || !strings.Contains(skipped[0].Error(), "worker.bad") {

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
-	"ddiff/restore/prior"
+	"ddiff/internal/restore/prior"
 )
 
 // priorFile writes the bundled prior as a file, with a comment, and returns path and digest.
@@ -32,12 +33,12 @@ func TestPriorChangesAfterSubmission(t *testing.T) {
 	spec := tc.spec("exchanged")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	digest := tc.priorFile(spec.Prior, "first")
-	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{PriorSHA256: digest}, time.Now())
+	_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{PriorSHA256: digest}, time.Now())
 	must(t, err)
 	tc.priorFile(spec.Prior, "second")
 	tc.lead()
 	tc.work(spec.ID())
-	s := tc.awaitPhase(spec.ID(), manifest.PhaseRejected)
+	s := tc.awaitPhase(spec.ID(), record.PhaseRejected)
 	if !strings.Contains(s.Campaign.Reason, "was submitted with "+digest[:12]) {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
@@ -48,9 +49,9 @@ func TestPriorChangesAfterSubmission(t *testing.T) {
 	if again := tc.priorFile(spec.Prior, "first"); again != digest {
 		t.Fatalf("the file has the digest %s, want %s", again, digest)
 	}
-	_, err = board.Want(t.Context(), tc.board, spec.ID(), manifest.WantRun)
+	_, err = recordtest.Want(t.Context(), tc.board, tc.store, spec.ID(), record.WantRun)
 	must(t, err)
-	if s := tc.awaitPhase(spec.ID(), manifest.PhaseFinished); s.Status.Counts.Done != 4 || s.Campaign.Prior.SHA256 != digest {
+	if s := tc.awaitPhase(spec.ID(), record.PhaseFinished); s.Status.Counts.Done != 4 || s.Campaign.Prior.SHA256 != digest {
 		t.Errorf("%+v, prior %+v", s.Status.Counts, s.Campaign.Prior)
 	}
 }
@@ -62,16 +63,16 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	spec := tc.spec("lost")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	digest := tc.priorFile(spec.Prior, "first")
-	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	stop := tc.lead()
-	tc.awaitPhase(spec.ID(), manifest.PhasePreflight)
+	tc.awaitPhase(spec.ID(), record.PhasePreflight)
 	stop()
 	key := "priors/" + digest + ".onnx"
 	must(t, tc.store.Delete(t.Context(), key))
 	stop = tc.lead()
 	tc.work(spec.ID())
-	if s := tc.awaitPhase(spec.ID(), manifest.PhaseFinished); s.Status.Counts.Done != 4 {
+	if s := tc.awaitPhase(spec.ID(), record.PhaseFinished); s.Status.Counts.Done != 4 {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 	if _, err := tc.store.Stat(t.Context(), key); err != nil {
@@ -84,14 +85,14 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	other.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	digest = tc.priorFile(other.Prior, "third")
 	stop = tc.lead()
-	_, _, err = board.Submit(t.Context(), tc.board, other, board.Order{}, time.Now())
+	_, _, err = recordtest.Submit(t.Context(), tc.board, tc.store, other, board.Order{}, time.Now())
 	must(t, err)
-	tc.awaitPhase(other.ID(), manifest.PhasePreflight)
+	tc.awaitPhase(other.ID(), record.PhasePreflight)
 	stop()
 	must(t, tc.store.Delete(t.Context(), "priors/"+digest+".onnx"))
 	tc.priorFile(other.Prior, "fourth")
 	tc.lead()
-	if s := tc.awaitPhase(other.ID(), manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "was submitted with "+digest[:12]) {
+	if s := tc.awaitPhase(other.ID(), record.PhaseRejected); !strings.Contains(s.Campaign.Reason, "was submitted with "+digest[:12]) {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
 }

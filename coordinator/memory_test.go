@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
-	"ddiff/restore/prior"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/prior"
 )
 
 // TestMemoryOfWaitingCampaigns measures the memory of a leader, with its queue server, for campaigns that wait for a
@@ -27,7 +28,7 @@ func TestMemoryOfWaitingCampaigns(t *testing.T) {
 	must(t, os.WriteFile(file, data, 0o644))
 	tc.leadWith(func(c *coordinator.Config) { c.Rows = hintedRows(3000) })
 	first := tc.submit("first", 2)
-	tc.awaitPhase(first, manifest.PhasePreflight)
+	tc.awaitPhase(first, record.PhasePreflight)
 	before := heap()
 	var ids []string
 	for i := range campaigns {
@@ -35,12 +36,12 @@ func TestMemoryOfWaitingCampaigns(t *testing.T) {
 		if i%2 == 0 {
 			spec.Prior = file
 		}
-		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Canary: 2}, time.Now())
+		c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{Canary: 2}, time.Now())
 		must(t, err)
 		ids = append(ids, c.ID)
 	}
 	for _, id := range ids {
-		tc.awaitPhase(id, manifest.PhasePreflight)
+		tc.awaitPhase(id, record.PhasePreflight)
 	}
 	each := (int64(heap()) - int64(before)) / campaigns
 	t.Logf("campaign_mib=%.2f", float64(each)/(1<<20))

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -20,7 +20,7 @@ func TestFinishNeedsStoredResults(t *testing.T) {
 	id := tc.submit("elsewhere", 0)
 	tc.workers = newStore(t)
 	stop := tc.work(id)
-	s := tc.await(id, "a pause", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePaused })
+	s := tc.await(id, "a pause", func(s record.CampaignStatus) bool { return s.Campaign.Phase == record.PhasePaused })
 	if !strings.Contains(s.Campaign.Reason, "4 results that workers have reported are missing from the store") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
@@ -32,7 +32,7 @@ func TestFinishNeedsStoredResults(t *testing.T) {
 	if _, err := tc.store.Get(t.Context(), id+"/index.html"); err == nil {
 		t.Error("there is a report")
 	}
-	_, err := board.Want(t.Context(), tc.board, id, manifest.WantRun)
+	_, err := recordtest.Want(t.Context(), tc.board, tc.store, id, record.WantRun)
 	must(t, err)
 	tc.work(id)
 	tc.awaitDone(id, 4)
@@ -47,7 +47,7 @@ func TestFinishAfterForgedOutcomes(t *testing.T) {
 	tc := newTestCluster(t, 2)
 	tc.lead()
 	id := tc.submit("forged", 0)
-	tc.awaitPhase(id, manifest.PhasePreflight)
+	tc.awaitPhase(id, record.PhasePreflight)
 	w, err := tc.attach(t.Context(), id)
 	must(t, err)
 	for seen := map[string]bool{}; len(seen) < 5; { // the preflight and 4 items
@@ -55,7 +55,7 @@ func TestFinishAfterForgedOutcomes(t *testing.T) {
 		must(t, err)
 		for _, l := range leases {
 			seen[l.ID()] = true
-			if l.ID() == manifest.IDPreflight {
+			if l.ID() == record.IDPreflight {
 				must(t, tc.restore(t.Context(), l, id))
 				continue
 			}
@@ -87,11 +87,11 @@ func TestCancelCountsStoredResults(t *testing.T) {
 	})
 	tc.workers = newStore(t)
 	stop := tc.work(id)
-	tc.await(id, "2 done items", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
-	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancelNow)
+	tc.await(id, "2 done items", func(s record.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
+	_, err := recordtest.Want(t.Context(), tc.board, tc.store, id, record.WantCancelNow)
 	must(t, err)
-	s := tc.awaitPhase(id, manifest.PhaseCancelled)
-	if want := (manifest.Counts{Items: 4, Cancelled: 4}); s.Status.Counts != want {
+	s := tc.awaitPhase(id, record.PhaseCancelled)
+	if want := (record.Counts{Items: 4, Cancelled: 4}); s.Status.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Status.Counts, want)
 	}
 	close(hang)

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/haar"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
-	"ddiff/restore/prior"
-	"ddiff/restore/prior/haar"
 )
 
 // bundle writes a latent prior around the bundled one, and returns its folder and its archive.
@@ -37,18 +39,18 @@ func TestPriorAboveLimitOfStore(t *testing.T) {
 		tc.store.MaxBytes = int64(len(archive)) - short
 		spec := tc.spec("latent")
 		spec.Prior, spec.Preset, spec.Methods = dir, "ffhq", []string{"latent_ddiff"}
-		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+		c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 		must(t, err)
 		tc.lead()
 		tc.work(c.ID)
 		if short == 0 {
-			s := tc.awaitPhase(c.ID, manifest.PhaseFinished)
+			s := tc.awaitPhase(c.ID, record.PhaseFinished)
 			if s.Campaign.Prior.Key == "" || s.Status.Counts.Done != 2 {
 				t.Errorf("prior %+v, %+v", s.Campaign.Prior, s.Status.Counts)
 			}
 			continue
 		}
-		s := tc.awaitPhase(c.ID, manifest.PhaseRejected)
+		s := tc.awaitPhase(c.ID, record.PhaseRejected)
 		want := fmt.Sprintf("object too large: %d bytes, at most %d are allowed", len(archive), len(archive)-1)
 		if got := s.Campaign.Reason; !strings.HasPrefix(got, "copy prior "+dir+" into the store: ") || !strings.HasSuffix(got, want) {
 			t.Errorf("reason %q, want %q at its end", got, want)
@@ -76,11 +78,11 @@ func TestModelsHaveLimitOfTheirOwn(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("latent")
 	spec.Prior, spec.Preset, spec.Methods = "s3://"+file, "ffhq", []string{"latent_ddiff"}
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.leadWith(func(c *coordinator.Config) { c.Models = models })
 	tc.work(c.ID)
-	tc.awaitPhase(c.ID, manifest.PhaseFinished)
+	tc.awaitPhase(c.ID, record.PhaseFinished)
 	if got := <-models.read; got != spec.Prior {
 		t.Errorf("read %s", got)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,9 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/report"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
+	"ddiff/internal/report"
 	"ddiff/restore/item"
 )
 
@@ -69,13 +68,13 @@ func TestVerbsModel(t *testing.T) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){ // several names make an action more frequent
 			"":                      w.check,
-			"pause":                 func(*rapid.T) { w.want(manifest.WantPause) },
-			"resume":                func(*rapid.T) { w.want(manifest.WantRun) },
-			"cancel":                func(*rapid.T) { w.want(manifest.WantCancel) },
-			"cancel now":            func(*rapid.T) { w.want(manifest.WantCancelNow) },
+			"pause":                 func(*rapid.T) { w.want(record.WantPause) },
+			"resume":                func(*rapid.T) { w.want(record.WantRun) },
+			"cancel":                func(*rapid.T) { w.want(record.WantCancel) },
+			"cancel now":            func(*rapid.T) { w.want(record.WantCancelNow) },
 			"submit again":          func(*rapid.T) { w.submit() },
 			"retry":                 w.retry,
-			"reconcile":             func(*rapid.T) { w.send(manifest.Command{Verb: manifest.CommandReconcile}) },
+			"reconcile":             func(*rapid.T) { w.send(command{Verb: board.VerbReconcile}) },
 			"lose a result":         func(*rapid.T) { w.loseResult() },
 			"lose the queue":        func(*rapid.T) { w.loseQueue() },
 			"change the dataset":    func(*rapid.T) { w.repair() },
@@ -100,14 +99,13 @@ func TestVerbsModel(t *testing.T) {
 }
 
 // want requests a state. A campaign may refuse it.
-func (w *walk) want(wanted manifest.Wanted) {
-	_, err := board.Want(w.ctx, w.tc.board, w.id, wanted)
-	w.refusable(err)
+func (w *walk) want(wanted record.Wanted) {
+	w.verb(board.Verb{Kind: string(wanted), Campaign: w.id}, nil)
 }
 
 // retry sends a retry of failed items, dead items or both, perhaps with a filter, or of those whose ids begin with some digits.
 func (w *walk) retry(rt *rapid.T) {
-	c := manifest.Command{Verb: manifest.CommandRetry}
+	c := command{Verb: board.VerbRetry}
 	switch rapid.IntRange(0, 3).Draw(rt, "selection") {
 	case 0:
 		c.Outcomes = []item.Outcome{item.OutcomeFailed}
@@ -126,17 +124,18 @@ func (w *walk) retry(rt *rapid.T) {
 // settle ends all faults and waits until the campaign is in the state that its record asks for.
 func (w *walk) settle() {
 	w.heal()
-	s := w.await("quiescence", func(s manifest.CampaignStatus) bool {
+	w.commands.Wait()
+	s := w.await("quiescence", func(s record.CampaignStatus) bool {
 		c := s.Campaign
-		if len(c.Commands) > 0 || s.Status.Phase != c.Phase {
+		if s.Status.Phase != c.Phase {
 			return false
 		}
-		if c.Phase == manifest.PhaseRejected {
-			return c.Wanted == manifest.WantPause
+		if c.Phase == record.PhaseRejected {
+			return c.Wanted == record.WantPause
 		}
-		return c.Phase == map[manifest.Wanted]manifest.Phase{
-			manifest.WantRun: manifest.PhaseFinished, manifest.WantPause: manifest.PhasePaused,
-			manifest.WantCancel: manifest.PhaseCancelled, manifest.WantCancelNow: manifest.PhaseCancelled,
+		return c.Phase == map[record.Wanted]record.Phase{
+			record.WantRun: record.PhaseFinished, record.WantPause: record.PhasePaused,
+			record.WantCancel: record.PhaseCancelled, record.WantCancelNow: record.PhaseCancelled,
 		}[c.Wanted]
 	})
 	w.record("quiescent", s)
@@ -144,13 +143,13 @@ func (w *walk) settle() {
 }
 
 // checkQuiescent checks the counts, the queue, the report and the answers of a quiescent campaign.
-func (w *walk) checkQuiescent(s manifest.CampaignStatus) {
+func (w *walk) checkQuiescent(s record.CampaignStatus) {
 	c, n := s.Campaign, s.Status.Counts
 	open := 0
 	switch c.Phase {
-	case manifest.PhaseFinished:
+	case record.PhaseFinished:
 		open = n.Pending + n.Running + n.Cancelled
-	case manifest.PhaseCancelled:
+	case record.PhaseCancelled:
 		open = n.Pending + n.Running
 	}
 	if open != 0 {
@@ -174,17 +173,12 @@ func (w *walk) checkQuiescent(s manifest.CampaignStatus) {
 		w.fatalf("%s: the queue has %d items, its consumer exists: %v", c.Phase, size, exists)
 	}
 	w.disturbed = exists
-	if c.Phase == manifest.PhaseFinished {
+	if c.Phase == record.PhaseFinished {
 		if n.Items != w.items {
 			w.fatalf("finished with %+v, want %d items", n, w.items)
 		}
 		if _, err := w.tc.store.Get(w.ctx, w.id+"/"+report.KeyPage); err != nil {
 			w.fatalf("finished without a report: %v", err)
-		}
-	}
-	for _, id := range w.sent[max(0, len(w.sent)-16):] {
-		if !slices.ContainsFunc(c.Answered, func(a manifest.Answer) bool { return a.ID == id }) {
-			w.fatalf("command %s has no answer: %+v", id, c.Answered)
 		}
 	}
 }
@@ -194,20 +188,20 @@ func (w *walk) finish() {
 	w.setOutcomes(nil)
 	w.repair()
 	w.settle()
-	var s manifest.CampaignStatus
+	var s record.CampaignStatus
 	for range 4 { // a rejected campaign may need two rounds
-		if s = w.status(); s.Campaign.Phase == manifest.PhaseFinished {
+		if s = w.status(); s.Campaign.Phase == record.PhaseFinished {
 			break
 		}
-		w.want(manifest.WantRun)
+		w.want(record.WantRun)
 		w.settle()
 	}
-	w.send(manifest.Command{Verb: manifest.CommandRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead}})
+	w.send(command{Verb: board.VerbRetry, Outcomes: []item.Outcome{item.OutcomeFailed, item.OutcomeDead}})
 	w.settle()
-	w.send(manifest.Command{Verb: manifest.CommandReconcile})
+	w.send(command{Verb: board.VerbReconcile})
 	w.settle()
 	s = w.status()
-	if want := (manifest.Counts{Items: w.items, Done: w.items}); s.Campaign.Phase != manifest.PhaseFinished || s.Status.Counts != want {
+	if want := (record.Counts{Items: w.items, Done: w.items}); s.Campaign.Phase != record.PhaseFinished || s.Status.Counts != want {
 		w.fatalf("the campaign ends %s with %+v, want %+v", s.Campaign.Phase, s.Status.Counts, want)
 	}
 	if n := w.tc.results(w.id); n != w.items {
@@ -244,17 +238,17 @@ func (w *walk) verbWithFault(rt *rapid.T) {
 	both := []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 	switch rapid.IntRange(0, 7).Draw(rt, "verb") {
 	case 0:
-		w.want(manifest.WantPause)
+		w.want(record.WantPause)
 	case 1:
-		w.want(manifest.WantCancel)
+		w.want(record.WantCancel)
 	case 2:
-		w.want(manifest.WantCancelNow)
+		w.want(record.WantCancelNow)
 	case 3:
 		w.loseResult()
 	case 4, 5:
-		w.send(manifest.Command{Verb: manifest.CommandRetry, Outcomes: both})
+		w.send(command{Verb: board.VerbRetry, Outcomes: both})
 	default:
-		w.want(manifest.WantRun)
+		w.want(record.WantRun)
 	}
 	pause(w.ctx, time.Duration(rapid.IntRange(10, 80).Draw(rt, "ms"))*time.Millisecond)
 }

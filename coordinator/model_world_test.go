@@ -12,9 +12,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ddiff/coordinator/board"
+	"ddiff/api"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 
@@ -57,8 +60,10 @@ type walk struct {
 	spec  *manifest.Spec
 	dir   string // of the dataset
 	items int
-	sent  []string // ids of the commands
-	last  string   // abstract state
+	stop  func() // ends the commands
+
+	commands sync.WaitGroup // that have no answer
+	last     string         // abstract state
 
 	canary    int
 	leaders   []*process
@@ -74,20 +79,23 @@ type walk struct {
 func newWalk(tc *testCluster, rt *rapid.T, seen *coverage, name string) *walk {
 	dir, err := os.MkdirTemp(tc.dir, name)
 	must(tc.t, err)
-	w := &walk{tc: tc, rt: rt, ctx: context.Background(), seen: seen, dir: dir, items: 6, sound: true}
+	ctx, stop := context.WithCancel(context.Background())
+	w := &walk{tc: tc, rt: rt, ctx: ctx, stop: stop, seen: seen, dir: dir, items: 6, sound: true}
 	w.must(errors.Join(writeImage(dir, "a", 1), writeImage(dir, "b", 2)))
 	w.must(os.WriteFile(filepath.Join(dir, "c.png"), []byte("not yet an image"), 0o644))
 	w.spec = tc.spec(name)
 	w.spec.Dataset.Path = dir
 	w.id = w.spec.ID()
 	w.canary = rapid.IntRange(0, 2).Draw(rt, "canary items")
-	w.submit()
 	w.replaceLeader()
+	w.submit()
 	w.toggleWorker()
 	return w
 }
 
 func (w *walk) close() {
+	w.stop()
+	w.commands.Wait()
 	for _, p := range w.leaders {
 		p.stop()
 	}
@@ -102,13 +110,6 @@ func (w *walk) must(err error) {
 	}
 }
 
-// refusable accepts a refusal.
-func (w *walk) refusable(err error) {
-	if !errors.Is(err, board.ErrRefused) {
-		w.must(err)
-	}
-}
-
 func (w *walk) fatalf(format string, args ...any) {
 	w.rt.Helper()
 	w.rt.Fatalf("campaign %s: %s", w.id, fmt.Sprintf(format, args...))
@@ -116,30 +117,50 @@ func (w *walk) fatalf(format string, args ...any) {
 
 // submit submits the campaign, for the first time or again.
 func (w *walk) submit() {
-	_, _, err := board.Submit(w.ctx, w.tc.board, w.spec, board.Order{Canary: w.canary}, time.Now())
-	w.must(err)
+	w.verb(board.Verb{Kind: board.VerbSubmit}, board.Submission{Spec: w.spec, Order: board.Order{Canary: w.canary}})
+}
+
+// verb sends a verb until a leader, whichever it is, has answered, and sometimes again with the same key. It starts a leader if all are dead.
+func (w *walk) verb(v board.Verb, body any) {
+	v.Key = board.NewKey()
+	for end := time.Now().Add(quiescence); ; {
+		ctx, cancel := context.WithTimeout(recordtest.Administrator(w.ctx), time.Second)
+		err := board.Do(ctx, w.tc.board, v, body, nil)
+		late := ctx.Err() != nil
+		cancel()
+		if err == nil || errors.Is(err, api.ErrRefused) {
+			return
+		}
+		if !late && !errors.Is(err, api.ErrUnavailable) && !errors.Is(err, api.ErrStore) && !errors.Is(err, api.ErrUnexpected) || time.Now().After(end) {
+			w.fatalf("%s: %v", v.Kind, err)
+		}
+		w.leader() // another one if it is dead
+	}
 }
 
 // send sends a command without waiting for its answer.
-func (w *walk) send(c manifest.Command) {
-	c.ID = fmt.Sprintf("%s-%d", c.Verb, len(w.sent))
-	w.sent = append(w.sent, c.ID)
-	_, err := board.Update(w.ctx, w.tc.board, w.id, func(rec *manifest.Campaign) error {
-		rec.Commands = append(rec.Commands, c)
-		rec.Asked++
-		return nil
+func (w *walk) send(c command) {
+	w.commands.Go(func() {
+		v := board.Verb{Key: board.NewKey(), Kind: c.Verb, Campaign: w.id}
+		for w.ctx.Err() == nil {
+			ctx, cancel := context.WithTimeout(recordtest.Administrator(w.ctx), time.Second)
+			err := board.Do(ctx, w.tc.board, v, board.Command{Outcomes: c.Outcomes, Where: c.Where, Items: c.Items}, nil)
+			cancel()
+			if err == nil || errors.Is(err, api.ErrRefused) {
+				return
+			}
+		}
 	})
-	w.must(err)
 }
 
-func (w *walk) status() manifest.CampaignStatus {
+func (w *walk) status() record.CampaignStatus {
 	s, err := board.Status(w.ctx, w.tc.board, w.id)
 	w.must(err)
 	return s
 }
 
 // await waits until the status is as wanted.
-func (w *walk) await(what string, wanted func(s manifest.CampaignStatus) bool) manifest.CampaignStatus {
+func (w *walk) await(what string, wanted func(s record.CampaignStatus) bool) record.CampaignStatus {
 	for end := time.Now().Add(quiescence); time.Now().Before(end); pause(w.ctx, 5*time.Millisecond) {
 		if s := w.status(); wanted(s) {
 			return s
@@ -152,8 +173,8 @@ func (w *walk) await(what string, wanted func(s manifest.CampaignStatus) bool) m
 	size, err := q.Size(w.ctx)
 	w.must(err)
 	waiting, leased, err := q.Depth(w.ctx)
-	w.fatalf("no %s: phase %s (%s), wanted %s, released %v, round %d, commands %+v, status %s %+v; the queue has %d items, %d waiting, %d leased (%v)",
-		what, c.Phase, c.Reason, c.Wanted, c.Released, c.Round, c.Commands, s.Status.Phase, s.Status.Counts, size, waiting, leased, err)
+	w.fatalf("no %s: phase %s (%s), wanted %s, released %v, round %d, number %d, status %s %+v; the queue has %d items, %d waiting, %d leased (%v)",
+		what, c.Phase, c.Reason, c.Wanted, c.Released, c.Round, c.Number, s.Status.Phase, s.Status.Counts, size, waiting, leased, err)
 	return s
 }
 
@@ -169,7 +190,7 @@ func (w *walk) check(*rapid.T) {
 }
 
 // record records the abstract state of the campaign.
-func (w *walk) record(note string, s manifest.CampaignStatus) {
+func (w *walk) record(note string, s record.CampaignStatus) {
 	c, n := s.Campaign, s.Status.Counts
 	alive := 0
 	for _, p := range w.leaders {
@@ -177,7 +198,7 @@ func (w *walk) record(note string, s manifest.CampaignStatus) {
 			alive++
 		}
 	}
-	state := fmt.Sprint(note, c.Phase, c.Wanted, c.Released, len(c.Commands) > 0, n.Failed > 0, n.Dead > 0, n.Done > 0, n.Pending > 0, alive, w.idle != nil)
+	state := fmt.Sprint(note, c.Phase, c.Wanted, c.Released, n.Failed > 0, n.Dead > 0, n.Done > 0, n.Pending > 0, alive, w.idle != nil)
 	w.seen.states[state]++
 	if w.last != "" && w.last != state {
 		w.seen.edges[w.last+" → "+state]++
@@ -232,7 +253,7 @@ func (w *walk) loseResult() {
 		w.must(err)
 		if strings.HasSuffix(info.Key, "/"+item.FileResult) {
 			w.must(w.tc.store.Delete(w.ctx, info.Key))
-			w.send(manifest.Command{Verb: manifest.CommandReconcile})
+			w.send(command{Verb: board.VerbReconcile})
 			return
 		}
 	}
@@ -304,7 +325,7 @@ func (w *walk) work(ctx context.Context) error {
 	switch {
 	case c.Open():
 		return w.restore(ctx, l)
-	case c.Wanted == manifest.WantCancel || c.Wanted == manifest.WantCancelNow:
+	case c.Wanted == record.WantCancel || c.Wanted == record.WantCancelNow:
 		return l.Ack(ctx)
 	}
 	return l.Release(ctx)
@@ -313,9 +334,9 @@ func (w *walk) work(ctx context.Context) error {
 // restore settles an item with the outcome that the walk has drawn.
 func (w *walk) restore(ctx context.Context, l *queue.Lease) error {
 	w.mu.Lock()
-	worker := testCluster{store: w.tc.store, started: map[string]int{}, check: manifest.Checked{Worker: "model"}}
+	worker := testCluster{store: w.tc.store, started: map[string]int{}, check: record.Checked{Worker: "model"}}
 	if !w.sound {
-		worker.check = manifest.Checked{Failed: "memory", Reason: "too little"}
+		worker.check = record.Checked{Failed: "memory", Reason: "too little"}
 	}
 	if outcome := w.outcome; outcome != nil {
 		worker.outcome = func(it item.Item, _ int) error { return outcome(it) }

@@ -3,9 +3,9 @@ package coordinator
 import (
 	"fmt"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 )
 
 // action is the next step of a campaign.
@@ -29,7 +29,7 @@ const (
 
 // standing is the state from which the next action follows. Its methods only read it.
 type standing struct {
-	record  *manifest.Campaign
+	record  *record.Campaign
 	windows *windows
 	ledger  *ledger.Ledger
 	trial   trial
@@ -41,19 +41,19 @@ type standing struct {
 func (s standing) wanted() action {
 	c := s.record
 	switch {
-	case c.Phase.Ended() && (c.Phase != manifest.PhaseRejected || !board.WantsCancel(c)):
+	case c.Phase.Ended() && (c.Phase != record.PhaseRejected || !board.WantsCancel(c)):
 		return actionLeave
 	case board.WantsCancel(c):
 		return actionCancel
-	case c.Wanted == manifest.WantPause:
-		if c.Phase != manifest.PhasePaused || !s.paused {
+	case c.Wanted == record.WantPause:
+		if c.Phase != record.PhasePaused || !s.paused {
 			return actionPause
 		}
 	case s.hold != "":
-		if c.Phase != manifest.PhasePaused || !s.paused || c.Reason != s.hold {
+		if c.Phase != record.PhasePaused || !s.paused || c.Reason != s.hold {
 			return actionPause
 		}
-	case c.Phase == manifest.PhasePaused || s.paused:
+	case c.Phase == record.PhasePaused || s.paused:
 		return actionResume
 	}
 	return actionWait
@@ -63,7 +63,7 @@ func (s standing) wanted() action {
 func (s standing) next() (action, error) {
 	c := s.record
 	switch c.Phase {
-	case manifest.PhaseQueued:
+	case record.PhaseQueued:
 		switch {
 		case c.Released: // the campaign was resumed: its queue lacks items
 			return actionReconcile, nil
@@ -72,7 +72,7 @@ func (s standing) next() (action, error) {
 		case s.windows.complete:
 			return actionSkipTrial, nil
 		}
-	case manifest.PhasePreflight:
+	case record.PhasePreflight:
 		switch checked := s.trial.checked; {
 		case checked == nil:
 		case checked.Failed != "":
@@ -82,11 +82,11 @@ func (s standing) next() (action, error) {
 		default:
 			return actionEnterCanary, nil
 		}
-	case manifest.PhaseCanary:
+	case record.PhaseCanary:
 		return s.nextOfCanary()
-	case manifest.PhaseRunning:
+	case record.PhaseRunning:
 		switch {
-		case c.Shards < s.windows.stored:
+		case s.windows.published < s.windows.stored:
 			return actionPublishWindow, nil
 		case s.windows.complete && s.ledger.Open() == 0:
 			return actionFinish, nil
@@ -125,20 +125,20 @@ func (s standing) nextOfCanary() (action, error) {
 // others when all windows before them are published.
 func (s standing) needsWindow() bool {
 	c := s.record
-	if s.windows.complete || c.Wanted != manifest.WantRun {
+	if s.windows.complete || c.Wanted != record.WantRun {
 		return false
 	}
-	return (!c.Released && s.windows.sound < 0) || (c.Phase == manifest.PhaseRunning && c.Shards == s.windows.stored)
+	return (!c.Released && s.windows.sound < 0) || (c.Phase == record.PhaseRunning && s.windows.published == s.windows.stored)
 }
 
 // expected returns the number of items that the queue must hold at least.
 func (s standing) expected() int {
 	switch s.record.Phase {
-	case manifest.PhasePreflight:
+	case record.PhasePreflight:
 		if s.trial.checked == nil {
 			return 1
 		}
-	case manifest.PhaseCanary:
+	case record.PhaseCanary:
 		n := 0
 		for _, id := range s.trial.canary {
 			if s.ledger.State(id) == ledger.Pending {
@@ -146,8 +146,8 @@ func (s standing) expected() int {
 			}
 		}
 		return n
-	case manifest.PhaseRunning:
-		if s.record.Shards >= s.windows.stored {
+	case record.PhaseRunning:
+		if s.windows.published >= s.windows.stored {
 			return s.ledger.Open()
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 )
 
 // standingOf is the standing of a running campaign with one published window, which is not the last, and five items, of which
@@ -17,14 +17,14 @@ func standingOf() standing {
 		l.Settle(id(i), 0, to, []string{"", "no light", "no memory", "", ""}[i])
 	}
 	return standing{
-		record:  &manifest.Campaign{Phase: manifest.PhaseRunning, Wanted: manifest.WantRun, Released: true, Shards: 1},
-		windows: &windows{stored: 1}, ledger: l,
+		record:  &record.Campaign{Phase: record.PhaseRunning, Wanted: record.WantRun, Released: true},
+		windows: &windows{stored: 1, published: 1}, ledger: l,
 	}
 }
 
 // before puts a standing into a phase before its release.
-func (s *standing) before(p manifest.Phase, canary ...int) {
-	s.record.Phase, s.record.Released, s.record.Shards = p, false, 0
+func (s *standing) before(p record.Phase, canary ...int) {
+	s.record.Phase, s.record.Released, s.windows.published = p, false, 0
 	for _, i := range canary {
 		s.trial.canary = append(s.trial.canary, id(i))
 	}
@@ -40,32 +40,32 @@ func TestNextAction(t *testing.T) {
 		expected int
 		rejected string
 	}{
-		{"no window with items", func(s *standing) { s.before(manifest.PhaseQueued); s.windows.sound = -1 }, actionWait, 0, ""},
+		{"no window with items", func(s *standing) { s.before(record.PhaseQueued); s.windows.sound = -1 }, actionWait, 0, ""},
 		{"no items at all", func(s *standing) {
-			s.before(manifest.PhaseQueued)
+			s.before(record.PhaseQueued)
 			s.windows.sound, s.windows.complete = -1, true
 		}, actionSkipTrial, 0, ""},
-		{"a window with items", func(s *standing) { s.before(manifest.PhaseQueued) }, actionPreflight, 0, ""},
-		{"resumed after its release", func(s *standing) { s.record.Phase = manifest.PhaseQueued }, actionReconcile, 0, ""},
-		{"no answer", func(s *standing) { s.before(manifest.PhasePreflight) }, actionWait, 1, ""},
+		{"a window with items", func(s *standing) { s.before(record.PhaseQueued) }, actionPreflight, 0, ""},
+		{"resumed after its release", func(s *standing) { s.record.Phase = record.PhaseQueued }, actionReconcile, 0, ""},
+		{"no answer", func(s *standing) { s.before(record.PhasePreflight) }, actionWait, 1, ""},
 		{"a failed preflight", func(s *standing) {
-			s.before(manifest.PhasePreflight)
-			s.trial.checked = &manifest.Checked{Failed: "memory", Reason: "12 GiB are missing"}
+			s.before(record.PhasePreflight)
+			s.trial.checked = &record.Checked{Failed: "memory", Reason: "12 GiB are missing"}
 		}, actionWait, 0, "preflight: memory: 12 GiB are missing"},
 		{"no canary", func(s *standing) {
-			s.before(manifest.PhasePreflight)
-			s.trial.checked = &manifest.Checked{}
+			s.before(record.PhasePreflight)
+			s.trial.checked = &record.Checked{}
 		}, actionRelease, 0, ""},
 		{"a canary", func(s *standing) {
-			s.before(manifest.PhasePreflight)
-			s.trial.checked, s.record.Canary = &manifest.Checked{}, 2
+			s.before(record.PhasePreflight)
+			s.trial.checked, s.record.Canary = &record.Checked{}, 2
 		}, actionEnterCanary, 0, ""},
-		{"the canary is not published", func(s *standing) { s.before(manifest.PhaseCanary) }, actionPublishCanary, 0, ""},
-		{"the canary is pending", func(s *standing) { s.before(manifest.PhaseCanary, 3, 4) }, actionWait, 2, ""},
-		{"one of the canary is pending", func(s *standing) { s.before(manifest.PhaseCanary, 0, 1, 3) }, actionWait, 1, ""},
-		{"none of the canary is restored", func(s *standing) { s.before(manifest.PhaseCanary, 1, 2) }, actionWait, 0,
+		{"the canary is not published", func(s *standing) { s.before(record.PhaseCanary) }, actionPublishCanary, 0, ""},
+		{"the canary is pending", func(s *standing) { s.before(record.PhaseCanary, 3, 4) }, actionWait, 2, ""},
+		{"one of the canary is pending", func(s *standing) { s.before(record.PhaseCanary, 0, 1, 3) }, actionWait, 1, ""},
+		{"none of the canary is restored", func(s *standing) { s.before(record.PhaseCanary, 1, 2) }, actionWait, 0,
 			"canary: none of 2 items could be restored; the last reason: item " + id(2)[:12] + " is dead: no memory"},
-		{"one of the canary is restored", func(s *standing) { s.before(manifest.PhaseCanary, 0, 1, 2) }, actionRelease, 0, ""},
+		{"one of the canary is restored", func(s *standing) { s.before(record.PhaseCanary, 0, 1, 2) }, actionRelease, 0, ""},
 		{"all windows are published", func(*standing) {}, actionWait, 2, ""},
 		{"a window is not published", func(s *standing) { s.windows.stored = 2 }, actionPublishWindow, 0, ""},
 		{"more windows are published than stored", func(s *standing) { s.windows.stored = 0 }, actionWait, 2, ""},
@@ -73,7 +73,7 @@ func TestNextAction(t *testing.T) {
 		{"all items are settled", func(s *standing) {
 			s.windows.complete, s.ledger = true, ledger.New()
 		}, actionFinish, 0, ""},
-		{"paused", func(s *standing) { s.record.Phase = manifest.PhasePaused }, actionWait, 0, ""},
+		{"paused", func(s *standing) { s.record.Phase = record.PhasePaused }, actionWait, 0, ""},
 	} {
 		s := standingOf()
 		tt.change(&s)
@@ -92,26 +92,26 @@ func TestNextAction(t *testing.T) {
 func TestWantedAction(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		phase  manifest.Phase
-		wanted manifest.Wanted
+		phase  record.Phase
+		wanted record.Wanted
 		paused bool // the queue
 		want   action
 	}{
-		{manifest.PhaseRunning, manifest.WantRun, false, actionWait},
-		{manifest.PhaseRunning, manifest.WantRun, true, actionResume},
-		{manifest.PhasePaused, manifest.WantRun, false, actionResume},
-		{manifest.PhaseRunning, manifest.WantPause, false, actionPause},
-		{manifest.PhasePaused, manifest.WantPause, false, actionPause},
-		{manifest.PhasePaused, manifest.WantPause, true, actionWait},
-		{manifest.PhasePaused, manifest.WantCancel, true, actionCancel},
-		{manifest.PhaseRunning, manifest.WantCancelNow, false, actionCancel},
-		{manifest.PhaseRejected, manifest.WantCancel, false, actionCancel},
-		{manifest.PhaseRejected, manifest.WantPause, false, actionLeave},
-		{manifest.PhaseFinished, manifest.WantRun, false, actionLeave},
-		{manifest.PhaseFinished, manifest.WantCancel, false, actionLeave},
-		{manifest.PhaseCancelled, manifest.WantCancel, false, actionLeave},
+		{record.PhaseRunning, record.WantRun, false, actionWait},
+		{record.PhaseRunning, record.WantRun, true, actionResume},
+		{record.PhasePaused, record.WantRun, false, actionResume},
+		{record.PhaseRunning, record.WantPause, false, actionPause},
+		{record.PhasePaused, record.WantPause, false, actionPause},
+		{record.PhasePaused, record.WantPause, true, actionWait},
+		{record.PhasePaused, record.WantCancel, true, actionCancel},
+		{record.PhaseRunning, record.WantCancelNow, false, actionCancel},
+		{record.PhaseRejected, record.WantCancel, false, actionCancel},
+		{record.PhaseRejected, record.WantPause, false, actionLeave},
+		{record.PhaseFinished, record.WantRun, false, actionLeave},
+		{record.PhaseFinished, record.WantCancel, false, actionLeave},
+		{record.PhaseCancelled, record.WantCancel, false, actionLeave},
 	} {
-		s := standing{record: &manifest.Campaign{Phase: tt.phase, Wanted: tt.wanted}, paused: tt.paused}
+		s := standing{record: &record.Campaign{Phase: tt.phase, Wanted: tt.wanted}, paused: tt.paused}
 		if got := s.wanted(); got != tt.want {
 			t.Errorf("%s, wanted %s, queue paused %t: %s, want %s", tt.phase, tt.wanted, tt.paused, got, tt.want)
 		}
@@ -126,14 +126,14 @@ func TestNeedsWindow(t *testing.T) {
 		change func(s *standing)
 		want   bool
 	}{
-		{"no window with items", func(s *standing) { s.before(manifest.PhaseQueued); s.windows.sound = -1 }, true},
-		{"waits for the preflight", func(s *standing) { s.before(manifest.PhaseQueued) }, false},
-		{"released, but not running", func(s *standing) { s.record.Phase = manifest.PhaseQueued }, false},
+		{"no window with items", func(s *standing) { s.before(record.PhaseQueued); s.windows.sound = -1 }, true},
+		{"waits for the preflight", func(s *standing) { s.before(record.PhaseQueued) }, false},
+		{"released, but not running", func(s *standing) { s.record.Phase = record.PhaseQueued }, false},
 		{"all windows are published", func(*standing) {}, true},
 		{"a window is not published", func(s *standing) { s.windows.stored = 2 }, false},
 		{"complete", func(s *standing) { s.windows.complete = true }, false},
-		{"paused", func(s *standing) { s.record.Wanted = manifest.WantPause }, false},
-		{"cancelled", func(s *standing) { s.record.Wanted = manifest.WantCancel }, false},
+		{"paused", func(s *standing) { s.record.Wanted = record.WantPause }, false},
+		{"cancelled", func(s *standing) { s.record.Wanted = record.WantCancel }, false},
 	} {
 		s := standingOf()
 		tt.change(&s)

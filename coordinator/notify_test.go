@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 )
 
 // A campaign that wants notifications is rejected where nothing may be sent, with the remedy.
@@ -15,10 +16,10 @@ func TestNotifyNotPermitted(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("night")
 	spec.Notify = "https://hooks.example.org/campaigns"
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	defer tc.lead()()
-	s := tc.awaitPhase(c.ID, manifest.PhaseRejected)
+	s := tc.awaitPhase(c.ID, record.PhaseRejected)
 	if !strings.Contains(s.Campaign.Reason, "--notify-host") {
 		t.Errorf("the reason is %q", s.Campaign.Reason)
 	}

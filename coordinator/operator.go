@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/restore/operator"
 )
 
@@ -20,10 +20,10 @@ func (r *runner) openOperators(ctx context.Context) error {
 	files, records := map[string]*operator.File{}, slices.Clone(r.rec.Operators)
 	copied := false
 	for _, path := range paths {
-		i := slices.IndexFunc(records, func(f manifest.OperatorFile) bool { return f.Path == path })
+		i := slices.IndexFunc(records, func(f record.OperatorFile) bool { return f.Path == path })
 		if i < 0 {
 			i = len(records)
-			records = append(records, manifest.OperatorFile{Path: path})
+			records = append(records, record.OperatorFile{Path: path})
 		}
 		isNew := records[i].Key == ""
 		f, err := r.models.openOperator(ctx, &records[i])
@@ -40,11 +40,11 @@ func (r *runner) openOperators(ctx context.Context) error {
 	if !copied {
 		return nil
 	}
-	return r.save(ctx, func(c *manifest.Campaign) { c.Operators = records })
+	return r.save(ctx, func(c *record.Campaign) { c.Operators = records })
 }
 
 // openOperator reads one operator file, and drops its network.
-func (s *models) openOperator(ctx context.Context, rec *manifest.OperatorFile) (*operator.File, error) {
+func (s *models) openOperator(ctx context.Context, rec *record.OperatorFile) (*operator.File, error) {
 	release, err := s.priors.read(ctx)
 	if err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -30,7 +30,7 @@ func operatorFile(t *testing.T, note string) (data []byte, sha string) {
 }
 
 // operatorRunner returns a runner on a board, whose campaign has operator files at paths, submitted with records.
-func operatorRunner(t *testing.T, log *strings.Builder, paths []string, records ...manifest.OperatorFile) *runner {
+func operatorRunner(t *testing.T, log *strings.Builder, paths []string, records ...record.OperatorFile) *runner {
 	t.Helper()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, log)
@@ -78,7 +78,7 @@ func TestOperatorsAreCopied(t *testing.T) {
 		}
 		c, revision, err := board.ReadRevision(ctx, r.s.cfg.Board, r.id)
 		must(t, err)
-		want := []manifest.OperatorFile{{Path: a, Key: priorKey(firstSHA), SHA256: firstSHA}, {Path: b, Key: priorKey(secondSHA), SHA256: secondSHA}}
+		want := []record.OperatorFile{{Path: a, Key: priorKey(firstSHA), SHA256: firstSHA}, {Path: b, Key: priorKey(secondSHA), SHA256: secondSHA}}
 		if fmt.Sprint(c.Operators) != fmt.Sprint(want) {
 			t.Errorf("%s: operators %+v, want %+v", name, c.Operators, want)
 		}
@@ -130,7 +130,7 @@ func TestRejectedOperators(t *testing.T) {
 		"missing":      {filepath.Join(folder, "none.onnx"), "", "none.onnx"},
 		"damaged":      {writeFile(t, filepath.Join(folder, "cut.onnx"), data[:len(data)/2]), "", "cut.onnx"},
 	} {
-		r := operatorRunner(t, &strings.Builder{}, []string{tt.path}, manifest.OperatorFile{Path: tt.path, SHA256: tt.sha})
+		r := operatorRunner(t, &strings.Builder{}, []string{tt.path}, record.OperatorFile{Path: tt.path, SHA256: tt.sha})
 		var rejected rejection
 		if err := r.openOperators(t.Context()); !errors.As(err, &rejected) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want a rejection with %q", name, err, tt.want)
@@ -139,7 +139,7 @@ func TestRejectedOperators(t *testing.T) {
 			t.Errorf("%s: a copy in the store, %v", name, err)
 		}
 	}
-	r := operatorRunner(t, &strings.Builder{}, []string{path}, manifest.OperatorFile{Path: path, SHA256: sha})
+	r := operatorRunner(t, &strings.Builder{}, []string{path}, record.OperatorFile{Path: path, SHA256: sha})
 	if err := r.openOperators(t.Context()); err != nil {
 		t.Errorf("the submitted file: %v", err)
 	}

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
 	"ddiff/internal/lifecycle"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
@@ -121,7 +121,7 @@ func (o *outcomes) enter(e queue.Result) {
 	now := o.now()
 	at := now.Add(-e.Age) // the worker's clock may be another one
 	res.Item.ID = e.ID    // an unreadable message has its identity in the header only
-	o.ledger.Spend(e.ID, e.Round, manifest.Use{Month: manifest.MonthOf(at), Pool: res.Pool, Seconds: res.Seconds})
+	o.ledger.Spend(e.ID, e.Round, record.Use{Month: record.MonthOf(at), Pool: res.Pool, Seconds: res.Seconds})
 	o.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
 	n := o.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
 	if n == 0 {
@@ -141,7 +141,7 @@ func (o *outcomes) enter(e queue.Result) {
 // settleStored settles the pending items of a campaign that have a result in storage. A result that cannot be read fails its item; it
 // is not overwritten. The device-seconds of a result that this campaign made count, in the month in which it was stored: the worker's clock may be
 // another one.
-func (o *outcomes) settleStored(ctx context.Context, from *results, items []item.Item, c *manifest.Campaign) error {
+func (o *outcomes) settleStored(ctx context.Context, from *results, items []item.Item, c *record.Campaign) error {
 	for chunk := range slices.Chunk(items, loadChunk) {
 		found, err := from.load(ctx, chunk, func(it *item.Item) bool { return o.ledger.State(it.ID) == ledger.Pending })
 		if err == nil {
@@ -160,7 +160,7 @@ func (o *outcomes) settleStored(ctx context.Context, from *results, items []item
 				o.log.Error("stored result cannot be read", "item", res.Item.Name, "reason", s.damage)
 			}
 			if s.campaign == c.ID && !s.modified.Before(c.Submitted.Add(-clockSkew)) && !o.ledger.WasMissing(res.Item.ID) {
-				o.ledger.Spend(res.Item.ID, c.Round, manifest.Use{Month: manifest.MonthOf(s.modified), Pool: res.Pool, Seconds: res.Seconds})
+				o.ledger.Spend(res.Item.ID, c.Round, record.Use{Month: record.MonthOf(s.modified), Pool: res.Pool, Seconds: res.Seconds})
 			}
 			if o.ledger.Settle(res.Item.ID, c.Round, ledger.StateOf(res.Outcome), res.Reason) == 0 {
 				continue
@@ -181,11 +181,11 @@ func (r *runner) enterEvents(e event) error {
 		}
 		r.outcomes.next(e.result)
 		switch e.result.ID {
-		case manifest.IDPreflight:
+		case record.IDPreflight:
 			if e.result.Round >= r.rec.Round {
 				r.notePreflight(e.result.Payload)
 			}
-		case manifest.IDFault:
+		case record.IDFault:
 			r.noteFault(e.result.Payload)
 		default:
 			r.outcomes.enter(e.result)

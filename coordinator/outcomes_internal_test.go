@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -112,7 +112,7 @@ func TestFoundResultCosts(t *testing.T) {
 	for range 2 {
 		must(t, r.outcomes.settleStored(t.Context(), &r.results, all, r.rec))
 	}
-	want := []manifest.Use{{Month: manifest.MonthOf(now), Pool: "spot", Seconds: 8}}
+	want := []record.Use{{Month: record.MonthOf(now), Pool: "spot", Seconds: 8}}
 	if uses := r.outcomes.ledger.Uses(); !slices.Equal(uses, want) || r.outcomes.ledger.Open() != 0 {
 		t.Errorf("used %+v, want %+v", uses, want)
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 )
 
 // A phase follows from the record, the stored windows and rounds, and the ledger; a runner does not need to know what
@@ -26,9 +25,9 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 	}
 	var resumed bool
 	switch r.rec.Phase {
-	case manifest.PhaseCancelled, manifest.PhaseRejected:
-		resumed = r.rec.Wanted == manifest.WantRun
-	case manifest.PhaseFinished:
+	case record.PhaseCancelled, record.PhaseRejected:
+		resumed = r.rec.Wanted == record.WantRun
+	case record.PhaseFinished:
 		resumed = r.outcomes.ledger.Open() > 0
 	}
 	if !resumed {
@@ -46,20 +45,15 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 	}
 	r.trial = trial{} // of the earlier rounds
 	wanted := r.rec.Wanted
-	return r.saveIf(ctx, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {
-		c.Phase, c.Wanted, c.Reason, c.Round, c.Finished = manifest.PhaseQueued, manifest.WantRun, "", c.Round+1, time.Time{}
+	return r.saveIf(ctx, func(c *record.Campaign) bool { return c.Wanted == wanted }, func(c *record.Campaign) {
+		c.Phase, c.Wanted, c.Reason, c.Round, c.Finished = record.PhaseQueued, record.WantRun, "", c.Round+1, time.Time{}
 	})
 }
 
-// applyWanted executes the pending commands and brings the campaign into the wanted state.
+// applyWanted executes the commands that wait and brings the campaign into the wanted state.
 func (r *runner) applyWanted(ctx context.Context) error {
-	if err := r.storeWanted(ctx); err != nil {
+	if err := r.executeAsked(ctx); err != nil {
 		return err
-	}
-	for len(r.rec.Commands) > 0 {
-		if err := r.execute(ctx, r.rec.Commands[0]); err != nil {
-			return err
-		}
 	}
 	if !r.rec.Phase.Ended() {
 		if err := errors.Join(r.pauseAfterFault(ctx), r.pauseOverBudget(ctx), r.compareCap(ctx)); err != nil {
@@ -78,8 +72,8 @@ func (r *runner) applyWanted(ctx context.Context) error {
 		if err := errors.Join(r.queue.pause(ctx, true), r.outcomes.parts.Save(ctx, r.outcomes.seen, true)); err != nil {
 			return err
 		}
-		return r.save(ctx, func(c *manifest.Campaign) {
-			if c.Phase = manifest.PhasePaused; c.Wanted == manifest.WantRun {
+		return r.save(ctx, func(c *record.Campaign) {
+			if c.Phase = record.PhasePaused; c.Wanted == record.WantRun {
 				c.Reason = r.hold
 			}
 		})
@@ -95,13 +89,13 @@ func (r *runner) resume(ctx context.Context) error {
 	if err := r.queue.pause(ctx, false); err != nil {
 		return err
 	}
-	if r.rec.Phase != manifest.PhasePaused {
+	if r.rec.Phase != record.PhasePaused {
 		return nil // the record was changed between openQueue and here
 	}
 	if r.rec.Released {
-		return r.enterPhase(ctx, manifest.PhaseRunning)
+		return r.enterPhase(ctx, record.PhaseRunning)
 	}
-	return r.enterPhase(ctx, manifest.PhaseQueued)
+	return r.enterPhase(ctx, record.PhaseQueued)
 }
 
 // standing is what the next action follows from.
@@ -120,7 +114,7 @@ func (r *runner) advance(ctx context.Context) error {
 		if _, err := r.reconcile(ctx); err != nil {
 			return err
 		}
-		return r.enterPhase(ctx, manifest.PhaseRunning)
+		return r.enterPhase(ctx, record.PhaseRunning)
 	case actionSkipTrial:
 		r.windows.warning = "preflight and canary were skipped: no item of the dataset can be restored"
 		r.log.Warn(r.windows.warning)
@@ -128,7 +122,7 @@ func (r *runner) advance(ctx context.Context) error {
 	case actionPreflight:
 		return r.startPreflight(ctx)
 	case actionEnterCanary:
-		return r.enterPhase(ctx, manifest.PhaseCanary)
+		return r.enterPhase(ctx, record.PhaseCanary)
 	case actionPublishCanary:
 		return r.publishCanary(ctx)
 	case actionRelease:
@@ -142,14 +136,14 @@ func (r *runner) advance(ctx context.Context) error {
 }
 
 // enterPhase also removes the reason of the earlier phase.
-func (r *runner) enterPhase(ctx context.Context, p manifest.Phase) error {
-	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Reason = p, "" })
+func (r *runner) enterPhase(ctx context.Context, p record.Phase) error {
+	return r.save(ctx, func(c *record.Campaign) { c.Phase, c.Reason = p, "" })
 }
 
 // release permits publishing of all items.
 func (r *runner) release(ctx context.Context) error {
 	r.trial.canary = nil
-	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Released = manifest.PhaseRunning, true })
+	return r.save(ctx, func(c *record.Campaign) { c.Phase, c.Released = record.PhaseRunning, true })
 }
 
 // cancelCampaign drops the waiting items and ends the campaign. It waits for the leased items, at most for one lease,
@@ -165,7 +159,7 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	before := r.outcomes.ledger.Open()
 	limit := time.NewTimer(r.s.cfg.AckWait)
 	defer limit.Stop()
-	for r.rec.Wanted == manifest.WantCancel && before-r.outcomes.ledger.Open() < int(leased) {
+	for r.rec.Wanted == record.WantCancel && before-r.outcomes.ledger.Open() < int(leased) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -188,12 +182,12 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	if err := r.settleListed(r, ctx); err != nil {
 		return err
 	}
-	return r.end(ctx, manifest.PhaseCancelled)
+	return r.end(ctx, record.PhaseCancelled)
 }
 
 // end writes the report and ends the campaign as finished or cancelled. If users have changed the
 // wanted state or sent a command meanwhile, or results are missing from storage, the campaign does not end.
-func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
+func (r *runner) end(ctx context.Context, p record.Phase) (err error) {
 	ctx, span := r.startSpan(ctx, "finish")
 	defer func() {
 		if errors.Is(err, errEnded) {
@@ -205,7 +199,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 	_, err = r.writeReport(ctx, true)
 	var missing missingResultsError
 	if errors.As(err, &missing) {
-		if err := r.restoreMissing(ctx, missing); err != nil || p != manifest.PhaseCancelled {
+		if err := r.restoreMissing(ctx, missing); err != nil || p != record.PhaseCancelled {
 			return err
 		}
 		_, err = r.writeReport(ctx, true)
@@ -218,12 +212,12 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 			return err
 		}
 	}
-	err = r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
-		if p == manifest.PhaseCancelled {
+	err = r.enterEnd(ctx, p, func(c *record.Campaign) bool {
+		if p == record.PhaseCancelled {
 			return board.WantsCancel(c)
 		}
-		return c.Wanted == manifest.WantRun && len(c.Commands) == 0
-	}, func(c *manifest.Campaign) { c.Phase = p })
+		return c.Wanted == record.WantRun && r.nextAsked() == nil
+	}, func(c *record.Campaign) { c.Phase = p })
 	if errors.Is(err, errNotEnded) {
 		return r.recover(ctx) // the queue was dropped
 	}
@@ -231,21 +225,22 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 }
 
 // reject ends the campaign with a reason. Resuming the campaign starts it again. A campaign that is to be cancelled is
-// cancelled with the reason. Pending commands are answered with it.
+// cancelled with the reason. Commands that wait are answered with it.
 func (r *runner) reject(ctx context.Context, reason string) error {
-	wanted, p := r.rec.Wanted, manifest.PhaseRejected
+	wanted, p := r.rec.Wanted, record.PhaseRejected
 	if board.WantsCancel(r.rec) {
-		p = manifest.PhaseCancelled
+		p = record.PhaseCancelled
 	}
-	return r.enterEnd(ctx, p, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {
+	err := r.enterEnd(ctx, p, func(c *record.Campaign) bool { return c.Wanted == wanted }, func(c *record.Campaign) {
 		c.Phase, c.Reason = p, reason
-		if c.Wanted == manifest.WantRun {
-			c.Wanted = manifest.WantPause
-		}
-		for _, command := range slices.Clone(c.Commands) {
-			answer(c, manifest.Answer{ID: command.ID, Error: "the campaign is rejected: " + reason})
+		if c.Wanted == record.WantRun {
+			c.Wanted = record.WantPause
 		}
 	})
+	if errors.Is(err, errEnded) {
+		r.refuse(fmt.Errorf("%w: the campaign is rejected: %s", board.ErrRefused, reason))
+	}
+	return err
 }
 
 // errNotEnded: users have changed the record while the campaign was ending.
@@ -255,7 +250,7 @@ var errNotEnded = errors.New("the record has changed while the campaign was endi
 // coordinator completes every step that a crash prevents. It returns errEnded, or errNotEnded if the condition on the
 // record does not hold.
 func (r *runner) enterEnd(
-	ctx context.Context, p manifest.Phase, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign),
+	ctx context.Context, p record.Phase, condition func(c *record.Campaign) bool, change func(c *record.Campaign),
 ) error {
 	if !r.opening { // also the outcomes of a canary
 		if err := r.outcomes.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
@@ -268,22 +263,22 @@ func (r *runner) enterEnd(
 	if err := r.dropQueue(ctx); err != nil {
 		return err
 	}
-	before := r.rec.Phase
+	before, again := r.rec.Phase, r.rec.Last != nil
 	ended := *r.rec
 	change(&ended)
 	if err := r.publishStatusOf(ctx, &ended, 0); err != nil {
 		return err
 	}
 	last := r.status.last
-	err := r.saveIf(ctx, condition, func(c *manifest.Campaign) {
+	err := r.saveIf(ctx, condition, func(c *record.Campaign) {
 		change(c)
-		c.Finished, c.Ends, c.Last, c.Urgent = r.s.cfg.Now().UTC(), c.Ends+1, &last, false
+		c.Finished, c.Last, c.Urgent = r.s.cfg.Now().UTC(), &last, false
 	})
 	switch {
 	case err != nil:
 		return err
 	case r.rec.Phase == p:
-		r.endTrace(ctx, p)
+		r.endTrace(ctx, p, again)
 		return errEnded
 	case r.rec.Phase == before:
 		return errNotEnded

@@ -2,26 +2,38 @@ package coordinator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
-// onRecord changes the record on the board as a user or another leader does.
-func onRecord(t *testing.T, r *runner, change func(c *manifest.Campaign)) *manifest.Campaign {
+// onRecord changes the record as a verb or another leader does, and also what was submitted.
+func onRecord(t *testing.T, r *runner, change func(c *record.Campaign)) *record.Campaign {
 	t.Helper()
-	c, err := board.Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+	c, err := recordtest.Update(t.Context(), r.s.cfg.Board, r.s.cfg.Store, r.id, func(c *record.Campaign) error {
 		change(c)
 		return nil
 	})
+	must(t, err)
+	submitted := *c
+	if change(&submitted); reflect.DeepEqual(c.Spec, submitted.Spec) {
+		return c
+	}
+	data, err := json.Marshal(submitted)
+	must(t, err)
+	must(t, r.s.cfg.Store.Put(t.Context(), board.StoredKey(r.id), data))
+	r.writer.Forget(r.id)
+	c, err = r.writer.Repair(t.Context(), r.id)
 	must(t, err)
 	return c
 }
@@ -30,25 +42,29 @@ func onRecord(t *testing.T, r *runner, change func(c *manifest.Campaign)) *manif
 func TestEndOfCampaign(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	cancels := func(c *manifest.Campaign) { c.Wanted = manifest.WantCancel }
+	cancels := func(c *record.Campaign) { c.Wanted = record.WantCancel }
 	for name, tt := range map[string]struct {
-		phase    manifest.Phase
-		before   func(c *manifest.Campaign) // that the runner knows
-		meantime func(c *manifest.Campaign) // that it does not know
-		want     manifest.Phase
+		phase    record.Phase
+		before   func(c *record.Campaign) // that the runner knows
+		meantime func(c *record.Campaign) // that it does not know
+		want     record.Phase
 		ends     bool
 		changed  bool // by another leader
+		asked    bool // a command waits
 	}{
-		"finished":                 {phase: manifest.PhaseFinished, want: manifest.PhaseFinished, ends: true},
-		"cancelled":                {phase: manifest.PhaseCancelled, before: cancels, want: manifest.PhaseCancelled, ends: true},
-		"finished, but cancelled":  {phase: manifest.PhaseFinished, meantime: cancels, want: manifest.PhaseRunning},
-		"finished, but a command":  {phase: manifest.PhaseFinished, meantime: func(c *manifest.Campaign) { c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}} }, want: manifest.PhaseRunning},
-		"cancelled, but resumed":   {phase: manifest.PhaseCancelled, before: cancels, meantime: func(c *manifest.Campaign) { c.Wanted = manifest.WantRun }, want: manifest.PhaseRunning},
-		"finished by another lead": {phase: manifest.PhaseFinished, meantime: func(c *manifest.Campaign) { c.Phase = manifest.PhaseCancelled }, want: manifest.PhaseCancelled, changed: true},
+		"finished":                 {phase: record.PhaseFinished, want: record.PhaseFinished, ends: true},
+		"cancelled":                {phase: record.PhaseCancelled, before: cancels, want: record.PhaseCancelled, ends: true},
+		"finished, but cancelled":  {phase: record.PhaseFinished, meantime: cancels, want: record.PhaseRunning},
+		"finished, but a command":  {phase: record.PhaseFinished, asked: true, want: record.PhaseRunning},
+		"cancelled, but resumed":   {phase: record.PhaseCancelled, before: cancels, meantime: func(c *record.Campaign) { c.Wanted = record.WantRun }, want: record.PhaseRunning},
+		"finished by another lead": {phase: record.PhaseFinished, meantime: func(c *record.Campaign) { c.Phase = record.PhaseCancelled }, want: record.PhaseCancelled, changed: true},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
 		if tt.before != nil {
 			r.rec = onRecord(t, r, tt.before)
+		}
+		if tt.asked {
+			r.ask("1", board.VerbRetry, board.Command{})
 		}
 		if tt.meantime != nil {
 			onRecord(t, r, tt.meantime)
@@ -66,7 +82,7 @@ func TestEndOfCampaign(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
-		if err != nil || c.Phase != tt.want || r.rec.Phase != tt.want || (c.Finished.IsZero() == tt.ends) || c.Ends > 1 || (c.Ends == 1) != tt.ends {
+		if err != nil || c.Phase != tt.want || r.rec.Phase != tt.want || (c.Finished.IsZero() == tt.ends) || (c.Last != nil) != tt.ends {
 			t.Errorf("%s: record %+v, %v", name, c, err)
 		}
 	}
@@ -76,26 +92,33 @@ func TestEndOfCampaign(t *testing.T) {
 func TestRejection(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	for wanted, want := range map[manifest.Wanted]struct {
-		phase  manifest.Phase
-		wanted manifest.Wanted
+	for wanted, want := range map[record.Wanted]struct {
+		phase  record.Phase
+		wanted record.Wanted
 	}{
-		manifest.WantRun:       {manifest.PhaseRejected, manifest.WantPause},
-		manifest.WantPause:     {manifest.PhaseRejected, manifest.WantPause},
-		manifest.WantCancel:    {manifest.PhaseCancelled, manifest.WantCancel},
-		manifest.WantCancelNow: {manifest.PhaseCancelled, manifest.WantCancelNow},
+		record.WantRun:       {record.PhaseRejected, record.WantPause},
+		record.WantPause:     {record.PhaseRejected, record.WantPause},
+		record.WantCancel:    {record.PhaseCancelled, record.WantCancel},
+		record.WantCancelNow: {record.PhaseCancelled, record.WantCancelNow},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) {
-			c.Wanted, c.Commands = wanted, []manifest.Command{{ID: "1", Verb: manifest.CommandReconcile}, {ID: "2", Verb: manifest.CommandReconcile}}
+		r.rec = onRecord(t, r, func(c *record.Campaign) {
+			c.Wanted = wanted
 		})
+		r.ask("1", board.VerbReconcile, board.Command{})
+		asked := r.ask("2", board.VerbReconcile, board.Command{})
+		if again := r.ask("2", board.VerbReconcile, board.Command{}); again != asked {
+			t.Error("a repeated command is another one")
+		}
 		if err := r.reject(t.Context(), "no images"); !errors.Is(err, errEnded) {
 			t.Errorf("%s: %v", wanted, err)
 		}
 		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
-		if err != nil || c.Phase != want.phase || c.Wanted != want.wanted || c.Reason != "no images" || len(c.Commands) != 0 || len(c.Answered) != 2 ||
-			c.Answered[1].Error != "the campaign is rejected: no images" {
+		if err != nil || c.Phase != want.phase || c.Wanted != want.wanted || c.Reason != "no images" {
 			t.Errorf("%s: record %+v, %v", wanted, c, err)
+		}
+		if _, err := asked.await(t.Context()); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "the campaign is rejected: no images") {
+			t.Errorf("%s: the answer to a command: %v", wanted, err)
 		}
 	}
 }
@@ -125,21 +148,21 @@ func TestReopenedCampaign(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	for name, tt := range map[string]struct {
-		phase   manifest.Phase
-		wanted  manifest.Wanted
+		phase   record.Phase
+		wanted  record.Wanted
 		settled bool
 		want    bool
 	}{
-		"cancelled":              {manifest.PhaseCancelled, manifest.WantCancel, false, false},
-		"cancelled and resumed":  {manifest.PhaseCancelled, manifest.WantRun, false, true},
-		"rejected":               {manifest.PhaseRejected, manifest.WantPause, false, false},
-		"rejected and resumed":   {manifest.PhaseRejected, manifest.WantRun, false, true},
-		"finished":               {manifest.PhaseFinished, manifest.WantRun, true, false},
-		"finished with an open":  {manifest.PhaseFinished, manifest.WantRun, false, true},
-		"cancelled, all settled": {manifest.PhaseCancelled, manifest.WantCancel, true, false},
+		"cancelled":              {record.PhaseCancelled, record.WantCancel, false, false},
+		"cancelled and resumed":  {record.PhaseCancelled, record.WantRun, false, true},
+		"rejected":               {record.PhaseRejected, record.WantPause, false, false},
+		"rejected and resumed":   {record.PhaseRejected, record.WantRun, false, true},
+		"finished":               {record.PhaseFinished, record.WantRun, true, false},
+		"finished with an open":  {record.PhaseFinished, record.WantRun, false, true},
+		"cancelled, all settled": {record.PhaseCancelled, record.WantCancel, true, false},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) {
+		r.rec = onRecord(t, r, func(c *record.Campaign) {
 			c.Phase, c.Wanted, c.Reason, c.Finished, c.Round = tt.phase, tt.wanted, "before", now.UTC(), 3
 		})
 		for _, it := range items(0, 4) {
@@ -147,76 +170,28 @@ func TestReopenedCampaign(t *testing.T) {
 				r.outcomes.ledger.Settle(it.ID, 0, ledger.Done, "")
 			}
 		}
-		r.trial.checked, r.trial.canary = &manifest.Checked{}, []string{id(0)}
+		r.trial.checked, r.trial.canary = &record.Checked{}, []string{id(0)}
 		if err := r.reopenEnded(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 		must(t, err)
-		if reopened := c.Phase == manifest.PhaseQueued; reopened != tt.want || reopened != (c.Reason == "") || reopened != c.Finished.IsZero() ||
+		if reopened := c.Phase == record.PhaseQueued; reopened != tt.want || reopened != (c.Reason == "") || reopened != c.Finished.IsZero() ||
 			reopened != (c.Round == 4) || reopened != (r.trial.checked == nil) || reopened != (r.trial.canary == nil) {
 			t.Errorf("%s: record %+v", name, c)
 		}
 	}
 	// A campaign whose canary failed gets a new round of it.
 	r := runningRunner(t, &now, &strings.Builder{})
-	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
-		c.Phase, c.Released, c.Canary, c.Shards = manifest.PhaseRejected, false, 2, 0
+	r.rec = onRecord(t, r, func(c *record.Campaign) {
+		c.Phase, c.Released, c.Canary = record.PhaseRejected, false, 2
 	})
 	for _, it := range items(0, 3) {
 		r.outcomes.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 	}
-	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != manifest.PhaseQueued || r.rec.Round != 2 || r.outcomes.ledger.Open() != 3 {
+	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != record.PhaseQueued || r.rec.Round != 2 || r.outcomes.ledger.Open() != 3 {
 		t.Errorf("%d open items, record %+v, %v", r.outcomes.ledger.Open(), r.rec, err)
 	}
-}
-
-// The queue is paused and resumed with the campaign, and the phase follows.
-func TestPausedQueue(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	r := runningRunner(t, &now, &strings.Builder{})
-	_, err := r.publish(t.Context(), items(0, 2))
-	must(t, err)
-	step := func(name string, want manifest.Phase, leases int) {
-		t.Helper()
-		// The consumer learns of a published item, and of the copy of a released one, later than the stream.
-		var err error
-		for pending := uint64(0); err == nil && pending < 2; {
-			pending, _, err = r.queue.Depth(t.Context())
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if err := r.applyWanted(t.Context()); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		all, err := r.queue.Lease(t.Context(), 4, 0)
-		if err != nil && !errors.Is(err, queue.ErrNotReady) || len(all) != leases || r.rec.Phase != want || r.queue.paused != (want == manifest.PhasePaused) {
-			t.Errorf("%s: phase %s, paused %t, %d leases, %v", name, r.rec.Phase, r.queue.paused, len(all), err)
-		}
-		for _, l := range all {
-			must(t, l.Release(t.Context()))
-		}
-	}
-	set := func(w manifest.Wanted) { r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = w }) }
-	step("running", manifest.PhaseRunning, 2)
-	set(manifest.WantPause)
-	step("paused", manifest.PhasePaused, 0)
-	step("paused again", manifest.PhasePaused, 0)
-	now = now.Add(time.Hour)
-	set(manifest.WantRun)
-	step("resumed", manifest.PhaseRunning, 2)
-	if !r.outcomes.progress.Equal(now) {
-		t.Errorf("the progress is of %v", r.outcomes.progress)
-	}
-	// The queue was paused, and the record is not: a leader died between the two.
-	must(t, r.queue.pause(t.Context(), true))
-	step("resumed by another leader", manifest.PhaseRunning, 2)
-	set(manifest.WantPause)
-	step("paused before its release", manifest.PhasePaused, 0)
-	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted, c.Released = manifest.WantRun, false })
-	step("resumed before its release", manifest.PhaseQueued, 2)
 }
 
 // A cancelled campaign waits for the outcomes of its leased items for one lease, and for nothing if it ends at once.
@@ -224,19 +199,19 @@ func TestCancelledCampaign(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	for name, tt := range map[string]struct {
-		wanted manifest.Wanted
+		wanted record.Wanted
 		lease  time.Duration
 		answer bool
 		done   int
 	}{
-		"answered":  {manifest.WantCancel, time.Hour, true, 1},
-		"silent":    {manifest.WantCancel, time.Millisecond, false, 0},
-		"at once":   {manifest.WantCancelNow, time.Hour, false, 0},
-		"in result": {manifest.WantCancelNow, time.Hour, true, 1},
+		"answered":  {record.WantCancel, time.Hour, true, 1},
+		"silent":    {record.WantCancel, time.Millisecond, false, 0},
+		"at once":   {record.WantCancelNow, time.Hour, false, 0},
+		"in result": {record.WantCancelNow, time.Hour, true, 1},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
 		r.s.cfg.AckWait, r.windows.complete = tt.lease, true
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = tt.wanted })
+		r.rec = onRecord(t, r, func(c *record.Campaign) { c.Wanted = tt.wanted })
 		all := items(0, 4)
 		if _, err := r.publish(t.Context(), all); err != nil {
 			t.Fatal(err)
@@ -253,7 +228,7 @@ func TestCancelledCampaign(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err = r.applyWanted(ctx)
 		cancel()
-		if !errors.Is(err, errEnded) || r.rec.Phase != manifest.PhaseCancelled || r.outcomes.ledger.Total(0, false).Done != tt.done || r.outcomes.ledger.Open() != 4-tt.done {
+		if !errors.Is(err, errEnded) || r.rec.Phase != record.PhaseCancelled || r.outcomes.ledger.Total(0, false).Done != tt.done || r.outcomes.ledger.Open() != 4-tt.done {
 			t.Errorf("%s: %v, phase %s, %d done", name, err, r.rec.Phase, r.outcomes.ledger.Total(0, false).Done)
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -30,28 +31,6 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// An answer replaces its command; the record keeps the newest sixteen answers.
-func TestAnswers(t *testing.T) {
-	t.Parallel()
-	c := &manifest.Campaign{}
-	for i := range maxAnswers + 3 {
-		c.Commands = []manifest.Command{{ID: "before"}, {ID: fmt.Sprint(i)}, {ID: "after"}}
-		answer(c, manifest.Answer{ID: fmt.Sprint(i), Items: i})
-		if len(c.Commands) != 2 || c.Commands[0].ID != "before" || c.Commands[1].ID != "after" {
-			t.Fatalf("commands %+v", c.Commands)
-		}
-		answer(c, manifest.Answer{ID: fmt.Sprint(i), Items: -1}) // of another coordinator
-		if n := len(c.Answered); n != min(i+1, maxAnswers) || c.Answered[n-1].Items != i || c.Answered[0].Items != max(0, i+1-maxAnswers) {
-			t.Fatalf("answers %+v", c.Answered)
-		}
-	}
-	c.Commands = []manifest.Command{{ID: "first"}}
-	answer(c, manifest.Answer{ID: "first"})
-	if len(c.Commands) != 0 {
-		t.Errorf("the only command stays")
-	}
-}
-
 // A retry selects failed and dead items by outcome, identity and reason.
 func TestRetryMatcher(t *testing.T) {
 	t.Parallel()
@@ -63,18 +42,18 @@ func TestRetryMatcher(t *testing.T) {
 	}
 	both := []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
 	for _, c := range []struct {
-		command manifest.Command
+		command board.Command
 		want    []int
 	}{
-		{manifest.Command{Outcomes: both}, []int{2, 3, 4}},
-		{manifest.Command{Outcomes: both[:1]}, []int{2, 4}},
-		{manifest.Command{Outcomes: both[1:]}, []int{3}},
-		{manifest.Command{Outcomes: append([]item.Outcome{item.OutcomeDone}, both...)}, []int{2, 3, 4}},
-		{manifest.Command{Outcomes: both, Where: "memory"}, []int{3, 4}},
-		{manifest.Command{Outcomes: both, Items: []string{id(1), id(4)}}, []int{4}},
-		{manifest.Command{}, nil},
+		{board.Command{Outcomes: both}, []int{2, 3, 4}},
+		{board.Command{Outcomes: both[:1]}, []int{2, 4}},
+		{board.Command{Outcomes: both[1:]}, []int{3}},
+		{board.Command{Outcomes: append([]item.Outcome{item.OutcomeDone}, both...)}, []int{2, 3, 4}},
+		{board.Command{Outcomes: both, Where: "memory"}, []int{3, 4}},
+		{board.Command{Outcomes: both, Items: []string{id(1), id(4)}}, []int{4}},
+		{board.Command{}, nil},
 	} {
-		match := r.matcher(c.command)
+		match := r.matcher(&command{Command: c.command})
 		var got []int
 		for i := range 6 {
 			if match(id(i)) {
@@ -92,19 +71,19 @@ func TestRefusedCommands(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	for _, c := range []struct {
-		phase  manifest.Phase
-		wanted manifest.Wanted
+		phase  record.Phase
+		wanted record.Wanted
 		want   string
 	}{
-		{manifest.PhaseRunning, manifest.WantCancel, "the campaign is cancelled; resume it first"},
-		{manifest.PhaseRunning, manifest.WantCancelNow, "the campaign is cancelled; resume it first"},
-		{manifest.PhaseCancelled, manifest.WantRun, "the campaign is cancelled; resume it first"},
-		{manifest.PhaseRejected, manifest.WantPause, "the campaign is rejected; resume it first"},
-		{manifest.PhaseQueued, manifest.WantRun, "has not passed its preflight and canary"},
+		{record.PhaseRunning, record.WantCancel, "the campaign is cancelled; resume it first"},
+		{record.PhaseRunning, record.WantCancelNow, "the campaign is cancelled; resume it first"},
+		{record.PhaseCancelled, record.WantRun, "the campaign is cancelled; resume it first"},
+		{record.PhaseRejected, record.WantPause, "the campaign is rejected; resume it first"},
+		{record.PhaseQueued, record.WantRun, "has not passed its preflight and canary"},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{})
 		r.rec.Phase, r.rec.Wanted = c.phase, c.wanted
-		n, err := r.executeVerb(t.Context(), manifest.Command{ID: "1", Verb: manifest.CommandRetry})
+		n, err := r.executeVerb(t.Context(), &command{key: "1", verb: board.VerbRetry})
 		var refused rejection
 		if n != 0 || !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s: %d, %v, want %q", c.phase, c.wanted, n, err, c.want)

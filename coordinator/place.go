@@ -3,8 +3,8 @@ package coordinator
 import (
 	"context"
 
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -25,18 +25,20 @@ type watcher interface {
 	windowRead(ctx context.Context, w *shard.Window, fresh, repeated []item.Item) error
 	// itemSettled is called for an identity that was settled. found means that the store had its result.
 	itemSettled(res item.Result, found bool)
+	// stepped is called between two events.
+	stepped(ctx context.Context)
 }
 
 // cluster is the place of a campaign of a Service.
 var cluster = place{
 	steps: []step{
-		(*runner).adoptStored, (*runner).storeBudget, func(r *runner, ctx context.Context) error { return r.status.read(ctx) },
-		(*runner).openResults, (*runner).validate, (*runner).admit, (*runner).storeWanted,
-		func(r *runner, ctx context.Context) error { return r.starts.count(ctx) },
+		(*runner).adoptStored, func(r *runner, ctx context.Context) error { return r.status.read(ctx) },
+		(*runner).openResults, (*runner).validate,
+		func(r *runner, ctx context.Context) error { return r.starts.count(ctx, r.status.last.Complete) },
 		(*runner).checkOutput, (*runner).openPrior, (*runner).openOperators, (*runner).checkSpec, (*runner).openParts, (*runner).restoreLedger, (*runner).openSharder,
 	},
 	settleListed: (*runner).settleFound,
-	finish:       func(r *runner, ctx context.Context) error { return r.end(ctx, manifest.PhaseFinished) },
+	finish:       func(r *runner, ctx context.Context) error { return r.end(ctx, record.PhaseFinished) },
 }
 
 // unwatched is the watcher of a cluster: the results are in the store.
@@ -47,3 +49,4 @@ func (unwatched) windowRead(context.Context, *shard.Window, []item.Item, []item.
 }
 
 func (unwatched) itemSettled(item.Result, bool) {}
+func (unwatched) stepped(context.Context)       {}

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -26,16 +28,16 @@ func TestPrecisionOfItems(t *testing.T) {
 	})
 	spec := tc.spec("mixed")
 	spec.Precision, spec.Float32 = manifest.PrecisionAuto, []string{spec.Tasks[0].Name}
-	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	if err == nil || !strings.Contains(err.Error(), "precision: auto is for ddiff run") {
 		t.Errorf("auto: %v", err)
 	}
 	spec.Precision = manifest.PrecisionBFloat16
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.lead()
 	tc.work(c.ID)
-	tc.awaitPhase(c.ID, manifest.PhaseFinished)
+	tc.awaitPhase(c.ID, record.PhaseFinished)
 	mu.Lock()
 	defer mu.Unlock()
 	if len(seen) != 2 || seen[manifest.PrecisionBFloat16] != 2 || seen[manifest.PrecisionFloat32] != 2 {
@@ -49,16 +51,16 @@ func TestStatusNamesMissingPrecision(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("half")
 	spec.Precision = manifest.PrecisionFloat16
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
-	data, err := json.Marshal(manifest.Beat{
-		Name: "plain", Schema: manifest.RecordSchema, At: time.Now(),
+	data, err := json.Marshal(record.Beat{
+		Name: "plain", Schema: record.Schema, At: time.Now(),
 		Refused: map[string]string{c.ID: "this worker cannot process the campaign: it has the precision float16, this worker computes in float32"},
 	})
 	must(t, err)
-	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"plain", data))
+	must(t, tc.board.Put(t.Context(), record.KeyWorkerPrefix+"plain", data))
 	tc.lead()
-	s := tc.await(c.ID, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(c.ID, "a problem", func(s record.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, "none of 1 live workers") || !strings.Contains(s.Status.Problem, "precision float16") {
 		t.Errorf("the problem is %q", s.Status.Problem)
 	}

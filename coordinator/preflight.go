@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -22,8 +22,8 @@ const (
 
 // trial is the state of the preflight and of the canary items. It is empty until they begin.
 type trial struct {
-	checked *manifest.Checked // the answer to the preflight
-	canary  []string          // identities of the published canary items
+	checked *record.Checked // the answer to the preflight
+	canary  []string        // identities of the published canary items
 }
 
 // startPreflight asks one worker to check the campaign.
@@ -35,11 +35,11 @@ func (r *runner) startPreflight(ctx context.Context) error {
 	if err := r.publishPreflight(ctx, first.Items); err != nil {
 		return err
 	}
-	return r.enterPhase(ctx, manifest.PhasePreflight)
+	return r.enterPhase(ctx, record.PhasePreflight)
 }
 
 func (r *runner) publishPreflight(ctx context.Context, items []item.Item) error {
-	p := manifest.Preflight{Schema: item.SchemaVersion, Campaign: r.id}
+	p := record.Preflight{Schema: item.SchemaVersion, Campaign: r.id}
 	seen := map[string]bool{}
 	for _, it := range items {
 		if class := shard.Class(it) + " " + it.Method; !seen[class] && len(p.Items) < maxPreflight {
@@ -60,14 +60,14 @@ func (r *runner) publishPreflight(ctx context.Context, items []item.Item) error 
 	if err != nil {
 		return fmt.Errorf("publish preflight: %w", err)
 	}
-	return r.queue.send(r.traced(ctx), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data, Round: r.rec.Round}})
+	return r.queue.send(r.traced(ctx), []queue.Work{{Class: record.ClassPreflight, ID: record.IDPreflight, Payload: data, Round: r.rec.Round}})
 }
 
 // notePreflight stores a worker's answer to the preflight. A worker that gave the preflight up answers with an
 // outcome, as for any item.
 func (r *runner) notePreflight(payload []byte) {
 	var answer struct {
-		manifest.Checked
+		record.Checked
 		Outcome item.Outcome `json:"outcome"`
 	}
 	if err := json.Unmarshal(payload, &answer); err != nil {
@@ -76,9 +76,9 @@ func (r *runner) notePreflight(payload []byte) {
 	}
 	c := answer.Checked
 	if answer.Outcome != "" && answer.Outcome != item.OutcomeDone {
-		c.Failed = manifest.CheckedByNone
+		c.Failed = record.CheckedByNone
 	}
-	if c.Failed == manifest.CheckedByNone {
+	if c.Failed == record.CheckedByNone {
 		names, all := r.s.workers.Lost(r.id)
 		if len(names) == 0 {
 			names = all
@@ -106,7 +106,7 @@ func describeLost(reason string, workers []string) string {
 // lostWorkers describes the workers that have ended while the preflight has no answer; "" without any.
 func (r *runner) lostWorkers() string {
 	names, _ := r.s.workers.Lost(r.id)
-	if r.rec.Phase != manifest.PhasePreflight || len(names) == 0 {
+	if r.rec.Phase != record.PhasePreflight || len(names) == 0 {
 		return ""
 	}
 	return describeLost("workers have ended without an answer to the preflight", names)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"ddiff/internal/record"
 	"ddiff/manifest"
 )
 
@@ -46,7 +47,7 @@ func (p Prices) of(pool string) (price float64, ok bool) {
 }
 
 // charge sets the costs of uses, and returns the first pool without a price; empty: all have one.
-func (p Prices) charge(uses []manifest.Use) (free string) {
+func (p Prices) charge(uses []record.Use) (free string) {
 	for i, u := range uses {
 		price, ok := p.of(u.Pool)
 		if !ok && free == "" {

@@ -9,15 +9,16 @@ import (
 	"strings"
 	"sync"
 
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/internal/redact"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
 // priorKey is the key under which the store has a prior for the workers.
-func priorKey(sha256 string) string { return manifest.PriorsFolder + sha256 + ".onnx" }
+func priorKey(sha256 string) string { return record.PriorsFolder + sha256 + ".onnx" }
 
 // priors has the descriptions of priors, each digest once. It reads one file at a time and drops the network, so that the
 // leader's memory does not grow with the campaigns or their networks.
@@ -87,11 +88,15 @@ type models struct {
 // it. Later it reads that copy.
 func (r *runner) openPrior(ctx context.Context) (err error) {
 	began := r.rec.Prior
-	file := modelFile{kind: "prior", path: r.rec.Spec.Prior, key: began.Key, sha256: cmp.Or(began.SHA256, r.rec.PriorSHA256)}
+	file := modelFile{kind: "prior", path: r.rec.Spec.Prior, key: began.Key, sha256: began.SHA256}
 	if file.path == prior.Bundled {
 		r.models.prior, err = bundled()
 	} else {
-		r.models.prior, err = r.models.openPrior(ctx, &file, began.SHA256)
+		digest := ""
+		if began.Opened() {
+			digest = began.SHA256
+		}
+		r.models.prior, err = r.models.openPrior(ctx, &file, digest)
 	}
 	if shard.IsUnavailable(err) {
 		return r.awaitFile(ctx, file.kind, err)
@@ -103,12 +108,12 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 		return err
 	}
 	r.reader.waiting.clear()
-	if began.SHA256 != "" {
+	if began.Opened() {
 		return nil
 	}
 	next := priorFile(r.models.prior)
 	next.Key = file.key
-	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = next })
+	return r.save(ctx, func(c *record.Campaign) { c.Prior = next })
 }
 
 // openPrior opens a prior file with a digest, "" while it is unknown.
@@ -136,8 +141,8 @@ func (s *models) openPrior(ctx context.Context, file *modelFile, digest string) 
 }
 
 // priorFile describes a prior without its key.
-func priorFile(d *prior.Description) manifest.PriorFile {
-	return manifest.PriorFile{SHA256: d.SHA256, Name: d.Card.Name, License: d.Card.License}
+func priorFile(d *prior.Description) record.PriorFile {
+	return record.PriorFile{SHA256: d.SHA256, Name: d.Card.Name, License: d.Card.License}
 }
 
 // modelFile is a prior or an operator file of a campaign.

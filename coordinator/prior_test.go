@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/restore/prior"
+	"ddiff/internal/restore/prior"
 )
 
 func TestPriorsAreShared(t *testing.T) {

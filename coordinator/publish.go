@@ -7,9 +7,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -29,8 +29,8 @@ func (r *runner) openSharder(context.Context) error {
 
 // nextWindow returns the channel of the next window, or nil while the campaign needs none.
 func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
-	if !r.standing().needsWindow() || !r.reader.may(r.outcomes.ledger.Open()) {
-		if !r.rec.Released || r.rec.Wanted != manifest.WantRun {
+	if len(r.queue.unsent) > 0 || !r.standing().needsWindow() || !r.reader.may(r.outcomes.ledger.Open()) {
+		if !r.rec.Released || r.rec.Wanted != record.WantRun {
 			r.reader.stop() // a campaign that is paused or waits for its preflight has no window in memory
 		}
 		return nil
@@ -79,37 +79,35 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	return r.publishWindow(ctx, w, fresh)
 }
 
-// countWindows corrects a record that counts windows which are not in storage: somebody has removed them, and the sharder
-// makes them again.
-func (r *runner) countWindows(ctx context.Context) error {
-	if r.rec.Shards <= r.windows.stored {
-		return nil
+// notePublished notes which windows the queue has had. Without a status that says so, as after a loss of the board, it takes all stored ones for
+// published, and reports that the queue is to be compared.
+func (r *runner) notePublished() (unknown bool) {
+	w, known := &r.windows, r.status.last.Windows
+	if known > w.stored {
+		r.log.Warn("windows are missing from storage; the dataset is read again", "published", known, "stored", w.stored)
 	}
-	r.log.Warn("windows are missing from storage; the dataset is read again", "published", r.rec.Shards, "stored", r.windows.stored)
-	return r.save(ctx, func(c *manifest.Campaign) {
-		c.Shards, c.Rows, c.Items, c.Complete = r.windows.stored, r.windows.next.Row, r.windows.next.Item, r.windows.complete
-	})
+	w.published = max(0, min(known, w.stored))
+	unknown = r.rec.Released && w.published == 0 && w.stored > 0
+	if unknown {
+		w.published = w.stored
+	}
+	return unknown
 }
 
-// publishWindow publishes the pending items among those of a window, and then counts the window in the record.
+// publishWindow publishes the pending items among those of a window, and then counts the window in the status.
 func (r *runner) publishWindow(ctx context.Context, w *shard.Window, items []item.Item) (err error) {
 	ctx, span := r.startWindowSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
 	defer func() { endSpan(span, err) }()
 	if _, err := r.publish(ctx, items); err != nil {
 		return err
 	}
-	return r.save(ctx, func(c *manifest.Campaign) {
-		c.Shards = max(c.Shards, w.Number+1)
-		c.Rows, c.Items = max(c.Rows, w.Row+w.Rows), max(c.Items, w.Item+w.Header.Items)
-		if c.Shards == w.Number+1 {
-			c.Complete = w.Last
-		}
-	})
+	r.windows.published = max(r.windows.published, w.Number+1)
+	return r.publishStatus(ctx, r.status.last.Counts.Running)
 }
 
 // publishNextWindow publishes the first stored window that is not published.
 func (r *runner) publishNextWindow(ctx context.Context) error {
-	w, err := r.windows.read(ctx, r.rec.Shards)
+	w, err := r.windows.read(ctx, r.windows.published)
 	if err != nil {
 		return err
 	}
@@ -124,7 +122,7 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 // republish publishes the pending items of the published windows that chosen returns true for, and returns their number.
 func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n int, err error) {
 	err = r.windows.each(ctx, func(w *shard.Window) error {
-		if w.Number >= r.rec.Shards {
+		if w.Number >= r.windows.published {
 			return nil // not published yet
 		}
 		sent, err := r.publish(ctx, slices.DeleteFunc(w.Items, func(it item.Item) bool { return !chosen(it.ID) }))
@@ -136,5 +134,7 @@ func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n 
 
 // publish publishes the pending items, see work.publish.
 func (r *runner) publish(ctx context.Context, items []item.Item) (int, error) {
-	return r.queue.publish(r.traced(ctx), items, func(id string) bool { return r.outcomes.ledger.State(id) == ledger.Pending }, r.rec.Round)
+	return r.queue.publish(r.traced(ctx), items, r.pending, r.rec.Round)
 }
+
+func (r *runner) pending(id string) bool { return r.outcomes.ledger.State(id) == ledger.Pending }

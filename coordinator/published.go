@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 )
 
 const (
@@ -23,12 +23,12 @@ const (
 
 // published is the status of a campaign on the board.
 type published struct {
-	*record
-	last manifest.Status
+	*campaign
+	last record.Status
 }
 
 // publish writes a status to the board if it has changed or the last one is old.
-func (r *published) publish(ctx context.Context, s manifest.Status) error {
+func (r *published) publish(ctx context.Context, s record.Status) error {
 	interval, known := statusInterval, r.last
 	if known.At = s.At; reflect.DeepEqual(s, known) {
 		interval = restingInterval
@@ -41,7 +41,7 @@ func (r *published) publish(ctx context.Context, s manifest.Status) error {
 	if err != nil {
 		return err
 	}
-	if err := r.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+r.id, data); err != nil {
+	if err := r.cfg.Board.Put(ctx, record.KeyStatusPrefix+r.id, data); err != nil {
 		return fmt.Errorf("publish status: %w", err)
 	}
 	r.last = s
@@ -50,8 +50,8 @@ func (r *published) publish(ctx context.Context, s manifest.Status) error {
 
 // read reads the status that this or another leader has published. Without one that can be read, the next is the first.
 func (r *published) read(ctx context.Context) error {
-	r.last = manifest.Status{}
-	data, _, err := r.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+r.id)
+	r.last = record.Status{}
+	data, _, err := r.cfg.Board.Get(ctx, record.KeyStatusPrefix+r.id)
 	switch {
 	case errors.Is(err, queue.ErrNoRecord):
 		if r.rec.Last != nil {
@@ -60,7 +60,7 @@ func (r *published) read(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read the last status: %w", err)
 	case json.Unmarshal(data, &r.last) != nil:
-		r.last = manifest.Status{}
+		r.last = record.Status{}
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (r *published) read(ctx context.Context) error {
 func (r *published) interrupt(ctx context.Context, cause error, problem string) {
 	s := r.last
 	if s.ID == "" {
-		s = manifest.Status{ID: r.id, Phase: r.rec.Phase}
+		s = record.Status{ID: r.id, Phase: r.rec.Phase}
 	}
 	if s.Phase.Ended() {
 		return
@@ -79,7 +79,7 @@ func (r *published) interrupt(ctx context.Context, cause error, problem string) 
 	s.Problem, s.At = brief(cmp.Or(problem, reason)), r.cfg.Now().UTC()
 	data, err := json.Marshal(s)
 	if err == nil {
-		err = r.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+r.id, data)
+		err = r.cfg.Board.Put(ctx, record.KeyStatusPrefix+r.id, data)
 	}
 	if err != nil {
 		r.log.Debug("could not publish the interruption", "reason", err)

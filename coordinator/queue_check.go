@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
@@ -38,48 +38,39 @@ func (r *runner) checkQueue(ctx context.Context) error {
 	if err := r.hurry(ctx); err != nil {
 		return err
 	}
-	if r.queue.lacks(int(waiting+leased), r.standing().expected(), r.s.cfg.Now()) < r.s.cfg.Stall {
+	if err := r.queue.sendRest(ctx, r.pending); err != nil {
+		return err
+	}
+	if r.queue.lacks(int(waiting+leased), r.standing().expected()-len(r.queue.unsent), r.s.cfg.Now()) < r.s.cfg.Stall {
 		return nil
 	}
 	return r.restoreLost(ctx)
 }
 
-// restoreLost publishes the pending items again if the queue has lost some. It drops the queue only if the loss is
-// certain: the ledger may lag, and a worker may have acknowledged an item that it found restored.
+// restoreLost publishes the pending items again if the queue has lost some. It drops the queue only if the loss is certain. An outcome is published
+// before its item is acknowledged, so after the size is read, the result stream, or the store where a worker has found an item restored, has all items
+// that had left the queue. Outcomes that arrive later make the loss smaller, never larger, so in a busy queue a small loss may be found later, at the
+// latest when the other items are settled.
 func (r *runner) restoreLost(ctx context.Context) error {
-	lost, err := r.lostItems(ctx)
+	size, err := r.queue.Size(ctx)
 	if err != nil {
+		return fmt.Errorf("check the queue: %w", err)
+	}
+	lost := func() int { return r.standing().expected() - len(r.queue.unsent) - int(size) }
+	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
-	if lost > 0 {
+	if lost() > 0 {
 		if err := r.settleListed(r, ctx); err != nil {
 			return err
 		}
-		if lost, err = r.lostItems(ctx); err != nil {
-			return err
-		}
 	}
-	if lost <= 0 {
+	if lost() <= 0 {
 		r.queue.stalled = time.Time{}
 		return nil
 	}
-	r.log.Warn("the queue has lost items", "items", lost, "pending", r.outcomes.ledger.Open())
+	r.log.Warn("the queue has lost items", "items", lost(), "pending", r.outcomes.ledger.Open())
 	return r.recover(ctx)
-}
-
-// lostItems returns the number of pending items that the queue does not hold; 0 or less means a complete queue. An
-// outcome is published before its item is acknowledged, so after the size is read, the result stream has the outcomes of
-// all items that had left the queue. Outcomes that arrive between the two reads make the number smaller, never larger,
-// so in a busy queue a small loss may be found later, at the latest when the other items are settled.
-func (r *runner) lostItems(ctx context.Context) (int, error) {
-	size, err := r.queue.Size(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("check the queue: %w", err)
-	}
-	if err := r.catchUp(ctx); err != nil {
-		return 0, err
-	}
-	return r.standing().expected() - int(size), nil
 }
 
 // catchUp enters all outcomes into the ledger that the result stream has now. It asks again while it waits, because the
@@ -124,9 +115,9 @@ func (r *runner) recover(ctx context.Context) error {
 		if err := r.openQueue(ctx); err != nil {
 			return err
 		}
-		return r.save(ctx, func(c *manifest.Campaign) {
-			if c.Round++; c.Phase != manifest.PhasePaused {
-				c.Phase = manifest.PhaseQueued
+		return r.save(ctx, func(c *record.Campaign) {
+			if c.Round++; c.Phase != record.PhasePaused {
+				c.Phase = record.PhaseQueued
 			}
 		})
 	}

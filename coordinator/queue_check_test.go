@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -61,8 +62,8 @@ func wait(t *testing.T, limit time.Duration, what string, reached func() bool) {
 // lease leases n items of a running campaign.
 func (tc *testCluster) lease(id string, n int) []*queue.Lease {
 	tc.t.Helper()
-	tc.await(id, "published items", func(s manifest.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseRunning && s.Campaign.Shards > 0
+	tc.await(id, "published items", func(s record.CampaignStatus) bool {
+		return s.Campaign.Phase == record.PhaseRunning && s.Status.Windows > 0
 	})
 	q, err := tc.attach(tc.t.Context(), id)
 	must(tc.t, err)
@@ -81,7 +82,7 @@ func (tc *testCluster) preflight(id string) {
 	tc.t.Helper()
 	stop := tc.work(id)
 	tc.set(func(item.Item, int) error { return errHang })
-	tc.await(id, "published items", func(s manifest.CampaignStatus) bool { return s.Campaign.Shards > 0 })
+	tc.await(id, "published items", func(s record.CampaignStatus) bool { return s.Status.Windows > 0 })
 	stop()
 	tc.set(nil)
 }
@@ -109,14 +110,14 @@ func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
 		tc.storeResult(id, l)
 		must(t, l.Ack(t.Context()))
 	}
-	settled := func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 7 }
+	settled := func(s record.CampaignStatus) bool { return s.Status.Counts.Done == 7 }
 	tc.await(id, "7 items done", settled)
 	stop()
-	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+	must(t, tc.board.Delete(t.Context(), record.KeyStatusPrefix+id))
 	tc.lead()
 	tc.await(id, "7 items done", settled)
 	tc.work(id)
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 16, Done: 16}) {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts != (record.Counts{Items: 16, Done: 16}) {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 	if log.contains(republished) {
@@ -132,7 +133,7 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 	log := tc.recordLog()
 	spec := tc.spec("stuck")
 	spec.Attempts = 1
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	var checks atomic.Int64
 	tc.leadWith(func(cfg *coordinator.Config) {
@@ -170,7 +171,7 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 		}
 		return nil
 	})
-	if s := tc.awaitPhase(c.ID, manifest.PhaseFinished); s.Status.Counts.Dead != 6 {
+	if s := tc.awaitPhase(c.ID, record.PhaseFinished); s.Status.Counts.Dead != 6 {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 }
@@ -186,15 +187,15 @@ func TestQueueOfBusyCampaignStays(t *testing.T) {
 	for range 4 {
 		tc.work(id)
 	}
-	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 10 })
+	tc.await(id, "some items done", func(s record.CampaignStatus) bool { return s.Status.Counts.Done >= 10 })
 	stop()
 	tc.leadWith(restless)
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.awaitPhase(id, record.PhaseFinished)
 	if log.contains(republished) {
 		t.Error("the coordinator replaced a healthy queue")
 	}
 	for item, n := range tc.started {
-		if n > 1 && item != manifest.IDPreflight {
+		if n > 1 && item != record.IDPreflight {
 			t.Errorf("item %.12s was started %d times", item, n)
 		}
 	}
@@ -214,7 +215,7 @@ func TestLostItemsAreFound(t *testing.T) {
 	}
 	wait(t, 20*time.Second, republished, func() bool { return log.contains(republished) })
 	tc.work(id)
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 20, Done: 20}) {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts != (record.Counts{Items: 20, Done: 20}) {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -21,7 +21,8 @@ func runningRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
 		r.windows.add(w)
 		r.outcomes.count(w)
 	}
-	err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase, c.Shards = true, manifest.PhaseRunning, 2 })
+	err := r.save(t.Context(), func(c *record.Campaign) { c.Released, c.Phase = true, record.PhaseRunning })
+	r.windows.published = 2
 	must(t, err)
 	return r
 }
@@ -74,7 +75,7 @@ func TestLostItemsWithResults(t *testing.T) {
 	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.outcomes.ledger.State(all[0].ID) != ledger.Done {
 		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.outcomes.ledger.State(all[0].ID))
 	}
-	r.rec.Shards = 1
+	r.windows.published = 1
 	if n, err := r.replaceQueue(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d items of published windows, %v", n, err)
 	}
@@ -82,7 +83,7 @@ func TestLostItemsWithResults(t *testing.T) {
 		t.Errorf("%d items in the queue", len(work))
 	}
 	// All lost items have results: nothing is published.
-	r.rec.Shards = 2
+	r.windows.published = 2
 	for _, it := range all[1:] {
 		putResult(t, r, it, item.OutcomeDone)
 	}
@@ -116,15 +117,15 @@ func TestQueueThatIsGone(t *testing.T) {
 func TestLostCanary(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	for _, phase := range []manifest.Phase{manifest.PhaseCanary, manifest.PhasePaused} {
+	for _, phase := range []record.Phase{record.PhaseCanary, record.PhasePaused} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Shards, c.Phase, c.Canary = false, 0, phase, 2 }))
+		must(t, r.save(t.Context(), func(c *record.Campaign) { c.Released, c.Phase, c.Canary = false, phase, 2 }))
 		all := items(0, 4)
-		r.trial.canary, r.trial.checked, r.queue.stalled = identities(all[:2]), &manifest.Checked{}, now
+		r.trial.canary, r.trial.checked, r.queue.stalled = identities(all[:2]), &record.Checked{}, now
 		round := r.rec.Round
 		must(t, r.recover(t.Context()))
-		after := manifest.PhaseQueued
-		if phase == manifest.PhasePaused {
+		after := record.PhaseQueued
+		if phase == record.PhasePaused {
 			after = phase
 		}
 		if r.trial.canary != nil || r.trial.checked != nil || !r.queue.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/shard"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 )

@@ -3,8 +3,8 @@ package coordinator
 import (
 	"testing"
 
-	"ddiff/coordinator/shard"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
 	"ddiff/restore/item"
 )
 

@@ -1,43 +1,60 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"sync"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 )
 
-// record is the record of a campaign on the board, and the reads and writes of its runner. offer, nextRecord, begin and stop
+// campaign is the record of a campaign, the reads and writes of its runner, and what people ask of the runner. offer, ask, nextRecord, begin and stop
 // are safe for concurrent use; the runner alone uses rec and the others.
-type record struct {
-	id    string
-	cfg   *Config
-	audit *audit
-	log   *slog.Logger
-	rec   *manifest.Campaign // as the runner has read or written it
+type campaign struct {
+	id     string
+	cfg    *Config
+	writer *board.Writer
+	log    *slog.Logger
+	rec    *record.Campaign // as the runner has read or written it
 
-	mu       sync.Mutex
-	offered  *manifest.Campaign // the newest record that the runner has not read
-	revision uint64             // of the newest record that was offered or written
-	wake     chan struct{}      // has an element after an offer
-	cancel   context.CancelFunc
-	deleted  bool // the campaign was deleted after the newest record
+	mu      sync.Mutex
+	offered *record.Campaign // the newest record that the runner has not read
+	newest  version          // of the records that were offered or written
+	asked   []*command       // in their order
+	wake    chan struct{}    // has an element after an offer or a command
+	cancel  context.CancelFunc
+	deleted bool // the campaign was deleted after the newest record
+}
+
+// version tells which of two records of a campaign is newer.
+type version struct {
+	submitted int64
+	number    int
+}
+
+func versionOf(c *record.Campaign) version { return version{c.Submitted.UnixNano(), c.Number} }
+
+// above reports whether a version is newer than another one.
+func (v version) above(other version) bool {
+	return v.submitted > other.submitted || v.submitted == other.submitted && v.number > other.number
 }
 
 // offer passes a record to the runner. It ignores records that are not newer than the last one: the board also delivers
 // the runner's own writes.
-func (r *record) offer(c *manifest.Campaign, revision uint64) {
+func (r *campaign) offer(c *record.Campaign) {
 	r.mu.Lock()
-	if revision <= r.revision {
-		r.mu.Unlock()
+	defer r.mu.Unlock()
+	if v := versionOf(c); !v.above(r.newest) && !r.deleted {
 		return
 	}
-	r.offered, r.revision, r.deleted = c, revision, false
-	r.mu.Unlock()
+	r.offered, r.newest, r.deleted = c, versionOf(c), false
+	r.signal()
+}
+
+// signal wakes the runner.
+func (r *campaign) signal() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -46,21 +63,22 @@ func (r *record) offer(c *manifest.Campaign, revision uint64) {
 
 // nextRecord returns the newest record if the campaign needs a coordinator, else nil. The newest record may be the one
 // that the runner wrote last: that write included the changes of other writers.
-func (r *record) nextRecord() *manifest.Campaign {
+func (r *campaign) nextRecord() *record.Campaign {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.rec
 	if r.offered != nil {
 		c, r.offered = r.offered, nil
 	}
-	if c == nil || !board.Active(c) {
+	if c == nil || !board.Active(c) && len(r.asked) == 0 {
+		r.refuseAsked(errGone)
 		return nil
 	}
 	return c
 }
 
 // begin returns a copy of ctx that stop also ends.
-func (r *record) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+func (r *campaign) begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +89,7 @@ func (r *record) begin(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // stop ends the runner of a deleted campaign. Only a later record starts the campaign again.
-func (r *record) stop() {
+func (r *campaign) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.offered, r.deleted = nil, true
@@ -80,121 +98,76 @@ func (r *record) stop() {
 	}
 }
 
-// restart ends the runner, which continues with a record of a board that was restored, whatever its revision.
-func (r *record) restart(c *manifest.Campaign, revision uint64) {
+// applyOffered takes over a record that a verb or another leader has written.
+func (r *campaign) applyOffered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.offered, r.revision, r.deleted = c, revision, false
-	if r.cancel != nil {
-		r.cancel()
+	c := r.offered
+	if c == nil || !c.Submitted.Equal(r.rec.Submitted) || c.Phase != r.rec.Phase {
+		return // of another leader: save or the next opening takes it over
 	}
+	r.offered = nil
+	r.rec = r.withModels(c)
 }
 
-// applyOffered copies the fields that people write from the offered record.
-func (r *record) applyOffered() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c := r.offered; c != nil {
-		r.offered = nil
-		r.rec.Wanted, r.rec.Commands, r.rec.Weight, r.rec.Priority = c.Wanted, c.Commands, c.Weight, c.Priority
-		r.rec.Spec.Budget = c.Spec.Budget
+// withModels returns a record with what the runner knows of the models, which its next write stores.
+func (r *campaign) withModels(c *record.Campaign) *record.Campaign {
+	next := *c
+	if r.rec.Prior.Opened() {
+		next.Prior = r.rec.Prior
 	}
+	if len(r.rec.Operators) > 0 {
+		next.Operators = r.rec.Operators
+	}
+	return &next
 }
 
-// storeWanted stores what people want before the campaign acts on it: the store's copy of the record must survive the loss of the board. The reason
-// of a pause goes when a person pauses the campaign, which then no longer goes on by itself below a cap, or resumes it.
-func (r *record) storeWanted(ctx context.Context) error {
-	if board.Recorded(r.rec) {
-		return nil
-	}
-	return r.save(ctx, func(c *manifest.Campaign) {
-		if c.Phase == manifest.PhasePaused && !board.WantsCancel(c) && cmp.Or(c.Recorded, manifest.WantRun) != c.Wanted {
-			c.Reason = ""
-		}
-	})
-}
-
-// storeBudget stores the budget of an ended campaign, which may need a coordinator for nothing else.
-func (r *record) storeBudget(ctx context.Context) error {
-	if !r.rec.Phase.Ended() {
-		return nil
-	}
-	if err := r.storeWanted(ctx); err != nil {
-		return err
-	}
-	if !board.Active(r.rec) {
-		return errEnded
-	}
-	return nil
-}
-
-// adopt notes the record that the board has at a revision.
-func (r *record) adopt(c *manifest.Campaign, revision uint64) {
+// adopt notes the newest record.
+func (r *campaign) adopt(c *record.Campaign) {
 	r.rec = c
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if revision > r.revision {
-		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
+	if v := versionOf(c); v.above(r.newest) {
+		r.newest = v
+	}
+	if r.offered != nil && !versionOf(r.offered).above(versionOf(c)) {
+		r.offered = nil
 	}
 }
 
-// errOlderBoard: the board was restored from a backup. The runner opens the campaign again, with the record of the store.
-var errOlderBoard = errors.New("the board has an older record of the campaign")
+// errReplaced: the campaign was deleted and submitted again. The runner opens it again.
+var errReplaced = errors.New("the campaign was deleted and submitted again")
 
 // errPhaseChanged: a second leader has moved the campaign to another phase.
 var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
 
-// save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
+// save changes the coordinator's fields of the record, in the store, on the board and here. If another coordinator has changed the
 // phase, save adopts that record and writes nothing.
-//
-// The store has a copy of the record with its last phase, wanted state and precision, which is written first: no coordinator opens an
-// ended campaign to complete an interrupted save.
-func (r *record) save(ctx context.Context, change func(c *manifest.Campaign)) error {
-	return r.saveIf(ctx, func(*manifest.Campaign) bool { return true }, change)
+func (r *campaign) save(ctx context.Context, change func(c *record.Campaign)) error {
+	return r.saveIf(ctx, func(*record.Campaign) bool { return true }, change)
 }
 
 // saveIf is save that adopts the record and writes nothing unless the condition holds.
-func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
-	phase, copied := r.rec.Phase, 0
-	store := func(c *manifest.Campaign) error {
-		copied = max(copied, c.Stored) + 1
-		c.Recorded, c.RecordedBudget, c.Stored = c.Wanted, c.Spec.Budget, copied
-		return board.Store(ctx, r.cfg.Store, c)
-	}
-	c, revision, err := board.UpdateRevision(ctx, r.cfg.Board, r.id, func(c *manifest.Campaign) error {
-		if c.Stored < r.rec.Stored || !c.Submitted.Equal(r.rec.Submitted) { // another submission with this id was deleted
-			r.rec = c // which the runner compares with the store when it opens the campaign again
-			return errOlderBoard
-		}
-		if c.Phase != phase || !condition(c) {
-			if copied > 0 { // of a record that is none
-				return store(c)
-			}
+func (r *campaign) saveIf(ctx context.Context, condition func(c *record.Campaign) bool, change func(c *record.Campaign)) error {
+	before := r.rec
+	c, err := r.writer.Change(ctx, r.id, before, func(c *record.Campaign) error {
+		switch {
+		case !c.Submitted.Equal(before.Submitted):
+			return errReplaced
+		case c.Phase != before.Phase || !condition(c):
 			return board.ErrUnchanged
 		}
-		c.Heard = max(c.Heard, r.audit.of(r.id))
-		c.Output = r.rec.Output // users may write the record
-		if r.rec.Prior.SHA256 != "" {
-			c.Prior = r.rec.Prior
-		}
-		if len(r.rec.Operators) > 0 {
-			c.Operators = r.rec.Operators
-		}
-		change(c)
-		if c.Phase == phase && board.Recorded(c) && copied == 0 {
-			return nil
-		}
-		if c.Phase != phase {
+		*c = *r.withModels(c)
+		if change(c); c.Phase != before.Phase {
 			c.Changes++
 		}
-		return store(c) // again if the board has a newer record
+		return nil
 	})
-	if err != nil {
-		return err
+	if c != nil && !errors.Is(err, errReplaced) {
+		r.adopt(c)
 	}
-	r.adopt(c, revision)
-	if c.Phase != phase {
+	if err == nil && c.Phase != before.Phase {
 		r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
 	}
-	return nil
+	return err
 }

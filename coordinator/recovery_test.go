@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -28,12 +30,12 @@ func TestLeaderRestarts(t *testing.T) {
 		stop()
 	}
 	tc.lead()
-	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	if want := (manifest.Counts{Items: 24, Done: 24}); s.Status.Counts != want {
+	s := tc.awaitPhase(id, record.PhaseFinished)
+	if want := (record.Counts{Items: 24, Done: 24}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v", s.Status.Counts, want)
 	}
 	for item, n := range tc.started {
-		if n > 1 && item != manifest.IDPreflight {
+		if n > 1 && item != record.IDPreflight {
 			t.Errorf("item %.12s was started %d times", item, n)
 		}
 	}
@@ -45,7 +47,7 @@ func (tc *testCluster) loseQueue(id string) {
 	q, err := tc.open(tc.t.Context(), id, 3)
 	must(tc.t, err)
 	must(tc.t, q.Remove(tc.t.Context()))
-	for _, prefix := range []string{manifest.KeyCampaignPrefix, manifest.KeyStatusPrefix} {
+	for _, prefix := range []string{record.KeyCampaignPrefix, record.KeyStatusPrefix} {
 		must(tc.t, tc.board.Delete(tc.t.Context(), prefix+id))
 	}
 }
@@ -59,15 +61,15 @@ func TestLostBoardAndStreams(t *testing.T) {
 	stop := tc.lead()
 	idle := tc.work(id)
 	permit(hold, 7)
-	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
+	tc.await(id, "some items done", func(s record.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
 	stop()
 	tc.loseQueue(id)
 	had := tc.results(id)
 	tc.lead()
 	permit(hold, 90)
-	s := tc.awaitPhase(id, manifest.PhaseFinished)
+	s := tc.awaitPhase(id, record.PhaseFinished)
 	idle()
-	if want := (manifest.Counts{Items: 12, Done: 12}); s.Status.Counts != want {
+	if want := (record.Counts{Items: 12, Done: 12}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v; %d were done before", s.Status.Counts, want, had)
 	}
 }
@@ -86,7 +88,7 @@ func TestAttackBudgetAfterLoss(t *testing.T) {
 	stop := lead()
 	idle := tc.work(id)
 	permit(hold, 5)
-	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 5 })
+	tc.await(id, "some items done", func(s record.CampaignStatus) bool { return s.Status.Counts.Done == 5 })
 	stop()
 	permit(hold, 1) // its outcome is lost
 	for tick := time.NewTicker(10 * time.Millisecond); tc.results(tc.output) < 6; <-tick.C {
@@ -94,7 +96,7 @@ func TestAttackBudgetAfterLoss(t *testing.T) {
 	tc.loseQueue(id)
 	lead()
 	tc.awaitReason(id, "24 of 24 device-seconds")
-	s := tc.await(id, "its use", func(s manifest.CampaignStatus) bool { return s.Status.Seconds == 24 })
+	s := tc.await(id, "its use", func(s record.CampaignStatus) bool { return s.Status.Seconds == 24 })
 	if u := s.Status.Uses; len(u) != 1 || u[0].Pool != "spot" || s.Status.Counts.Done != 6 {
 		t.Errorf("%+v", s.Status)
 	}
@@ -117,12 +119,12 @@ func TestItemThatKillsWorkersIsDead(t *testing.T) {
 		}
 		return nil
 	})
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.lead()
 	tc.work(c.ID)
-	s := tc.awaitPhase(c.ID, manifest.PhaseFinished)
-	if want := (manifest.Counts{Items: 2, Done: 1, Dead: 1}); s.Status.Counts != want {
+	s := tc.awaitPhase(c.ID, record.PhaseFinished)
+	if want := (record.Counts{Items: 2, Done: 1, Dead: 1}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v", s.Status.Counts, want)
 	}
 }

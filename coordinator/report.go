@@ -7,11 +7,12 @@ import (
 	"iter"
 	"slices"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/result"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
+	"ddiff/internal/report"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/report/result"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -29,7 +30,7 @@ func (r *runner) writeReport(ctx context.Context, strict bool) (_ aggregate.Summ
 
 // report writes the report of results, of which so many are planned, and the list of those that are not done.
 func (s *results) report(
-	ctx context.Context, c *manifest.Campaign, catalogue manifest.Catalogue, planned int, all iter.Seq2[item.Result, error],
+	ctx context.Context, c *record.Campaign, catalogue manifest.Catalogue, planned int, all iter.Seq2[item.Result, error],
 ) (_ aggregate.Summary, err error) {
 	spec := c.Spec
 	campaign := report.Campaign{

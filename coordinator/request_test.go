@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator"
-	"ddiff/coordinator/archive"
 )
 
 // TestRequestOutlivesLeader: a command whose leader ends midway has the answer of the next leader.
@@ -26,18 +26,19 @@ func TestRequestOutlivesLeader(t *testing.T) {
 			return nil
 		}
 		first()
+		pause(t.Context(), 300*time.Millisecond) // in which it gets the signal
 		return errors.New("the leader is about to end")
 	}}
 	stop = tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Store = failing })
-	var recall sync.WaitGroup
-	recall.Go(func() {
-		if err := archive.Recall(t.Context(), tc.board, id); err != nil {
+	var verb sync.WaitGroup
+	verb.Go(func() {
+		if err := tc.do("pause", id, nil, nil); !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "has finished") {
 			t.Error(err)
 		}
 	})
 	<-begun
 	stop()
 	tc.leadArchiving(time.Hour, unchanged)
-	recall.Wait()
+	verb.Wait()
 	tc.checkRecalled(id)
 }

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/ledger"
+	"ddiff/internal/coordinator/ledger"
 	"ddiff/restore/item"
 )
 

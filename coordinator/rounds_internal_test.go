@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/index"
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/index"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -26,9 +26,6 @@ func TestStoredRounds(t *testing.T) {
 	for i, to := range []ledger.State{ledger.Failed, ledger.Dead, ledger.Done, ledger.Done} {
 		r.outcomes.ledger.Settle(all[i].ID, 0, to, "because")
 	}
-	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
-		c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}, {ID: "2", Verb: manifest.CommandRetry}}
-	})
 	first, err := r.rounds.start(t.Context(), r.outcomes.ledger, ledger.Round{Command: "1", Items: identities(all[:2])})
 	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.outcomes.ledger.Open() != 2 {
 		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.outcomes.ledger.Open(), err)
@@ -39,14 +36,14 @@ func TestStoredRounds(t *testing.T) {
 	if !r.outcomes.ledger.WasMissing(all[2].ID) || r.outcomes.ledger.WasMissing(all[0].ID) {
 		t.Error("a missing result is not marked, or another one is")
 	}
-	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = 1 })
+	r.rec = onRecord(t, r, func(c *record.Campaign) { c.Round = 1 })
 	r.outcomes.ledger = ledger.New()
 	for _, it := range all {
 		r.outcomes.ledger.Add(it.ID)
 		r.outcomes.ledger.Settle(it.ID, 0, ledger.Failed, "because")
 	}
 	must(t, r.rounds.restore(t.Context(), r.outcomes.ledger))
-	if r.rec.Round != 2 || r.outcomes.ledger.Open() != 2 || len(r.rounds.retries) != 1 || !slices.Equal(r.rounds.retries["1"].Items, first.Items) {
+	if r.rec.Round != 2 || r.outcomes.ledger.Open() != 2 || len(r.rounds.retries) != 1 || r.rounds.retries["1"] != 2 || !slices.Equal(r.rounds.unsent.Items, first.Items) {
 		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.outcomes.ledger.Open(), r.rounds.retries)
 	}
 	revision := func() uint64 {
@@ -71,41 +68,47 @@ func TestExecutedCommands(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	failures := []item.Outcome{item.OutcomeFailed}
 	for name, tt := range map[string]struct {
-		phase  manifest.Phase
+		phase  record.Phase
 		verb   string
 		failed int
 		items  int
 		reason string
-		after  manifest.Phase
+		after  record.Phase
 	}{
-		"retry":                     {manifest.PhaseRunning, manifest.CommandRetry, 2, 2, "", manifest.PhaseRunning},
-		"retry of nothing":          {manifest.PhaseRunning, manifest.CommandRetry, 0, 0, "", manifest.PhaseRunning},
-		"retry of a finished":       {manifest.PhaseFinished, manifest.CommandRetry, 1, 1, "", manifest.PhaseRunning},
-		"retry of a sound finished": {manifest.PhaseFinished, manifest.CommandRetry, 0, 0, "", manifest.PhaseFinished},
-		"retry of a cancelled":      {manifest.PhaseCancelled, manifest.CommandRetry, 1, 0, "resume it first", manifest.PhaseCancelled},
-		"reconcile":                 {manifest.PhaseRunning, manifest.CommandReconcile, 0, 4, "", manifest.PhaseRunning},
-		"unknown":                   {manifest.PhaseRunning, "dance", 0, 0, "unknown command", manifest.PhaseRunning},
+		"retry":                     {record.PhaseRunning, board.VerbRetry, 2, 2, "", record.PhaseRunning},
+		"retry of nothing":          {record.PhaseRunning, board.VerbRetry, 0, 0, "", record.PhaseRunning},
+		"retry of a finished":       {record.PhaseFinished, board.VerbRetry, 1, 1, "", record.PhaseRunning},
+		"retry of a sound finished": {record.PhaseFinished, board.VerbRetry, 0, 0, "", record.PhaseFinished},
+		"retry of a cancelled":      {record.PhaseCancelled, board.VerbRetry, 1, 0, "resume it first", record.PhaseCancelled},
+		"reconcile":                 {record.PhaseRunning, board.VerbReconcile, 0, 4, "", record.PhaseRunning},
+		"unknown":                   {record.PhaseRunning, "dance", 0, 0, "unknown command", record.PhaseRunning},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) {
-			c.Phase, c.Commands = tt.phase, []manifest.Command{{ID: "1", Verb: manifest.CommandRetry, Outcomes: failures}}
+		r.rec = onRecord(t, r, func(c *record.Campaign) {
+			c.Phase = tt.phase
 		})
-		r.rec.Commands[0].Verb = tt.verb // a newer version may know others
+		asked := r.ask("1", tt.verb, board.Command{Outcomes: failures}) // a newer version may know other verbs
 		all := items(0, 4)
 		for _, it := range all[:tt.failed] {
 			r.outcomes.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 		}
 		open := r.outcomes.ledger.Open()
-		if err := r.execute(t.Context(), r.rec.Commands[0]); err != nil {
+		if err := r.executeAsked(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		c := r.rec
-		if c.Phase != tt.after || len(c.Commands) != 0 || len(c.Answered) != 1 || c.Answered[0].Items != tt.items ||
-			(c.Answered[0].Error != "") != (tt.reason != "") || !strings.Contains(c.Answered[0].Error, tt.reason) {
-			t.Errorf("%s: record %+v", name, c)
+		out, err := asked.await(t.Context())
+		n := out.Items
+		if r.rec.Phase != tt.after || n != tt.items || (err != nil) != (tt.reason != "") || err != nil && !strings.Contains(err.Error(), tt.reason) {
+			t.Errorf("%s: %d items, %v, record %+v", name, n, err, r.rec)
 		}
-		if tt.after == manifest.PhaseRunning { // an ended campaign has no queue
+		if again := r.ask("1", tt.verb, board.Command{Outcomes: failures}); tt.verb == board.VerbRetry && n > 0 { // a client repeats it
+			must(t, r.executeAsked(t.Context()))
+			if m, _ := again.await(t.Context()); m.Items != n {
+				t.Errorf("%s: %d items when it is repeated, %d before", name, m.Items, n)
+			}
+		}
+		if tt.after == record.PhaseRunning { // an ended campaign has no queue
 			if work := workIn(t, r); len(work) != tt.items {
 				t.Errorf("%s: %d items in the queue", name, len(work))
 			}
@@ -136,7 +139,7 @@ func TestMissingResultsReturn(t *testing.T) {
 			must(t, r.openQueue(t.Context()))
 		}
 		must(t, r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}))
-		paused := r.rec.Wanted == manifest.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
+		paused := r.rec.Wanted == record.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
 		if r.outcomes.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.queue.paused != (lost == 1) {
 			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.outcomes.ledger.Open(), r.rec.Round, r.rec.Wanted, r.rec.Reason)
 		}
@@ -164,30 +167,16 @@ func TestNextWindowIsVerified(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for unverified, want := range map[int]int{0: 2, 1: 1, 2: 1} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Shards = 0 })
-		r.windows.unverified = unverified
+		r.windows.published, r.windows.unverified = 0, unverified
 		all := items(0, 4)
 		putResult(t, r, all[0], item.OutcomeDone)
 		must(t, r.advance(t.Context()))
 		if work := workIn(t, r); len(work) != want || work[all[1].ID] == nil {
 			t.Errorf("%d windows before this leader: %d items in the queue", unverified, len(work))
 		}
-		if c := r.rec; c.Shards != 1 || c.Rows != 2 || c.Items != 2 || c.Complete {
-			t.Errorf("record %+v", c)
+		if s := r.status.last; r.windows.published != 1 || s.Windows != 1 || s.Complete || r.rec.Number != 1 {
+			t.Errorf("%d windows, status %+v, state %d: a window makes no state", r.windows.published, s, r.rec.Number)
 		}
-	}
-}
-
-// A submitted campaign whose data are being deleted is rejected.
-func TestAdmittedCampaign(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-	r.s.archive = r.s.newArchiver(&runners{})
-	must(t, index.New(r.s.cfg.Store).Add(t.Context(), index.Entry{ID: r.id, State: index.Deleting, Output: index.OutputDigest(r.rec.Output)}))
-	var rejected rejection
-	if err := r.admit(t.Context()); !errors.Is(err, index.ErrDeleting) || !errors.As(err, &rejected) {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -210,14 +199,14 @@ func TestOutputThatIsDeleted(t *testing.T) {
 		"campaign has begun": {"other-12345678", "", index.Deleting, true, true, ""},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-		r.s.archive = r.s.newArchiver(&runners{})
+		r.s.archive = r.s.newArchiver()
 		x := index.New(r.s.cfg.Store)
 		output := r.rec.Output
 		if tt.output != "" {
 			output = tt.output
 		}
 		if tt.begun {
-			r.rec.Prior.SHA256 = strings.Repeat("0", 64)
+			r.rec.Prior.Name = "p"
 		}
 		must(t, x.Add(t.Context(), index.Entry{ID: tt.id, State: tt.state, Output: index.OutputDigest(output), Results: tt.results}))
 		err := r.checkOutput(t.Context())
@@ -246,11 +235,11 @@ func TestSettledEvents(t *testing.T) {
 			t.Errorf("event %d: %v, seen %d, behind %d", e.Seq, err, r.outcomes.seen, r.outcomes.behind)
 		}
 	}
-	settle(queue.Result{ID: manifest.IDPreflight, Round: 1, Payload: []byte(`{"worker":"a"}`), Seq: 1, Behind: 7})
+	settle(queue.Result{ID: record.IDPreflight, Round: 1, Payload: []byte(`{"worker":"a"}`), Seq: 1, Behind: 7})
 	if r.trial.checked != nil {
 		t.Error("an answer of an earlier round counts")
 	}
-	settle(queue.Result{ID: manifest.IDPreflight, Round: 2, Payload: []byte(`{"worker":"a"}`), Seq: 2})
+	settle(queue.Result{ID: record.IDPreflight, Round: 2, Payload: []byte(`{"worker":"a"}`), Seq: 2})
 	if r.trial.checked == nil || !r.outcomes.progress.IsZero() {
 		t.Errorf("answer %+v, progress %v", r.trial.checked, r.outcomes.progress)
 	}
@@ -277,15 +266,15 @@ func TestSettledEvents(t *testing.T) {
 	}
 }
 
-// The record counts no window that storage has lost.
+// A leader takes no window for published that storage has lost, and all of them without a status.
 func TestCountOfLostWindows(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
-	for shards, want := range map[int]int{1: 1, 2: 2, 3: 2} {
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Shards, c.Rows, c.Items = shards, 9, 9 })
-		if err := r.countWindows(t.Context()); err != nil || r.rec.Shards != want || (r.rec.Items == 4) != (shards > 2) {
-			t.Errorf("%d windows: record %d, %d items, %v", shards, r.rec.Shards, r.rec.Items, err)
+	for known, want := range map[int]int{-1: 2, 0: 2, 1: 1, 2: 2, 3: 2} {
+		r.status.last.Windows = known
+		if unknown := r.notePublished(); r.windows.published != want || unknown != (known < 1) {
+			t.Errorf("%d windows in the status: %d, unknown %t", known, r.windows.published, unknown)
 		}
 	}
 	seen := 0

@@ -10,15 +10,16 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/report"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
@@ -48,6 +49,9 @@ type RunConfig struct {
 	// Finished is called for each item that reaches its final state, in one goroutine with Read. found means that the
 	// item needed no work, because the store has its result. Optional.
 	Finished func(res item.Result, found bool)
+	// Reported is called, in the same goroutine, for each report of the results so far: of the first one, and then as often as reports take
+	// a twentieth of the time. Nil: there is only the report of Close.
+	Reported func()
 	// Skipped is called for each file of the dataset that is not an image. It is called concurrently with the others.
 	// Optional.
 	Skipped func(manifest.Skip)
@@ -87,6 +91,8 @@ type Run struct {
 	cfg    RunConfig
 	copies map[string][]item.Item // the other items of pending identities
 	steps  int                    // solver steps of the items to restore
+	grown  bool                   // items were settled since the last report
+	due    time.Time              // of the next report
 }
 
 const (
@@ -94,6 +100,8 @@ const (
 	// windowItems is the size of the largest one.
 	firstItems  = 256
 	windowItems = 2048
+	// reportPause is the pause after a report of the results so far, in times of what it took.
+	reportPause = 20
 	// readAhead is reader.limit of a Run. Reading must not take processor time and memory from the worker, but must end long
 	// before the work: the progress needs the total.
 	readAhead = 1 << 14
@@ -116,13 +124,13 @@ func NewRun(cfg RunConfig) (*Run, error) {
 		return nil, err
 	}
 	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
-	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
+	c.Phase, c.Released, c.Prior = record.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	c.Spec.Budget, c.Spec.Notify = manifest.Budget{}, "" // for clusters
 	r := newRunner(s, c)
 	r.rec, r.outcomes.ledger, r.results, r.models.prior = c, ledger.New(), results{store: cfg.Store, log: r.log, now: s.cfg.Now}, &cfg.Prior.Description
 	r.reader.limit, r.outcomes.watcher = readAhead, run
 	r.place = place{
-		steps:        []step{(*runner).validate, (*runner).storeWanted, (*runner).checkSpec, (*runner).restoreLedger, (*runner).openSharder},
+		steps:        []step{(*runner).validate, (*runner).checkSpec, (*runner).restoreLedger, (*runner).openSharder},
 		finish:       func(*runner, context.Context) error { return errEnded }, // Close writes the report
 		settleListed: (*runner).settleRead,
 		reading: shard.Config{
@@ -139,14 +147,10 @@ func NewRun(cfg RunConfig) (*Run, error) {
 // A problem of the dataset as a whole is returned as [manifest.Rows] reports it.
 func (run *Run) Process(ctx context.Context) error {
 	c := run.runner.rec
-	data, err := json.Marshal(c)
-	if err != nil {
+	if err := run.runner.writer.Create(ctx, c); err != nil {
 		return fmt.Errorf("start campaign %s: %w", c.ID, err)
 	}
-	if _, err := run.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data); err != nil {
-		return fmt.Errorf("start campaign %s: %w", c.ID, err)
-	}
-	err = run.runner.process(ctx, c)
+	err := run.runner.process(ctx, c)
 	if errors.Is(err, errEnded) {
 		return nil
 	}
@@ -154,14 +158,14 @@ func (run *Run) Process(ctx context.Context) error {
 }
 
 // Counts returns the number of items by state. Items of windows that were not read are not counted.
-func (run *Run) Counts() manifest.Counts { return run.runner.outcomes.ledger.Total(0, false) }
+func (run *Run) Counts() record.Counts { return run.runner.outcomes.ledger.Total(0, false) }
 
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
 // the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
 // Items whose stored result is gone are pending from then on.
 func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
-	defer run.runner.endTrace(ctx, run.runner.rec.Phase)
+	defer run.runner.endTrace(ctx, run.runner.rec.Phase, false)
 	if run.runner.outcomes.ledger.Open() > 0 && run.runner.queue.Queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()
@@ -237,8 +241,27 @@ func stepsOf(it item.Item) int {
 	return solver.Steps
 }
 
+// stepped writes the report of the results so far, if it is due. Close repeats one that fails. Before the dataset is read to its end, the store may
+// have a report of more results.
+func (run *Run) stepped(ctx context.Context) {
+	r := run.runner
+	begin := r.s.cfg.Now()
+	if run.cfg.Reported == nil || !run.grown || !r.windows.complete || r.outcomes.ledger.Open() == 0 || begin.Before(run.due) {
+		return
+	}
+	run.grown = false
+	if _, err := r.writeReport(ctx, false); err != nil {
+		r.log.Debug("could not write the report of the results so far", "reason", err)
+	} else {
+		run.cfg.Reported()
+	}
+	end := r.s.cfg.Now()
+	run.due = end.Add(reportPause * end.Sub(begin))
+}
+
 // itemSettled reports all items of a settled identity.
 func (run *Run) itemSettled(res item.Result, found bool) {
+	run.grown = run.grown || !found
 	run.cfg.Finished(res, found)
 	id := res.Item.ID
 	for _, res.Item = range run.copies[id] {

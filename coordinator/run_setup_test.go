@@ -16,13 +16,14 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board/boardtest"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/board/boardtest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 	"ddiff/storage"
 )
 
@@ -34,6 +35,7 @@ type localCampaign struct {
 	rows  shard.Rows
 	// finished replaces the recording of announcements, if set.
 	finished func(res item.Result, found bool)
+	reported func()
 }
 
 func newLocalCampaign(t *testing.T, dir string, tasks ...string) *localCampaign {
@@ -67,6 +69,8 @@ type localRun struct {
 	// items and steps are those of RunConfig.Read, valid after awaitPublished.
 	items, steps int
 
+	leases map[string]*queue.Lease // by identity, until publish
+
 	mu       sync.Mutex
 	finished map[string]announcement // by name and task
 	skipped  []string
@@ -93,7 +97,7 @@ func (c *localCampaign) config(r *localRun) coordinator.RunConfig {
 	}
 	return coordinator.RunConfig{
 		Spec: c.spec, Prior: p, Board: r.board, Open: open, Scratch: newStore(t), Store: c.store,
-		Sources: manifest.Files{}, Rows: c.rows, Read: r.onRead, Finished: finished, Skipped: r.onSkipped,
+		Sources: manifest.Files{}, Rows: c.rows, Read: r.onRead, Finished: finished, Reported: c.reported, Skipped: r.onSkipped,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Tracer: noop.NewTracerProvider().Tracer(""),
 	}
@@ -102,7 +106,7 @@ func (c *localCampaign) config(r *localRun) coordinator.RunConfig {
 // start starts Process in the background.
 func (c *localCampaign) start() *localRun {
 	c.t.Helper()
-	r := &localRun{t: c.t, ended: make(chan error, 1), finished: map[string]announcement{}}
+	r := &localRun{t: c.t, ended: make(chan error, 1), leases: map[string]*queue.Lease{}, finished: map[string]announcement{}}
 	var err error
 	r.Run, err = coordinator.NewRun(c.config(r))
 	must(c.t, err)
@@ -150,13 +154,13 @@ func (r *localRun) awaitPublished() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	for change, err := range r.board.Watch(ctx, manifest.KeyCampaignPrefix) {
+	for change, err := range r.board.Watch(ctx, record.KeyStatusPrefix) {
 		must(r.t, err)
-		var c manifest.Campaign
+		var s record.Status
 		if len(change.Data) > 0 {
-			must(r.t, json.Unmarshal(change.Data, &c))
+			must(r.t, json.Unmarshal(change.Data, &s))
 		}
-		if c.Complete {
+		if s.Complete && s.Windows > 0 {
 			return
 		}
 	}
@@ -184,7 +188,7 @@ func (r *localRun) interrupt() {
 	}
 }
 
-// lease leases and acknowledges n items, which must be all that are published.
+// lease leases n items, which must be all that are published.
 func (r *localRun) lease(n int) []item.Item {
 	t := r.t
 	t.Helper()
@@ -202,7 +206,7 @@ func (r *localRun) lease(n int) []item.Item {
 			t.Errorf("the message of item %s has the id %s", it.ID, leases[0].ID())
 		}
 		items = append(items, it)
-		must(t, leases[0].Ack(t.Context()))
+		r.leases[it.ID] = leases[0]
 	}
 	more, err := r.queue.Lease(t.Context(), 1, 50*time.Millisecond)
 	must(t, err)
@@ -225,12 +229,16 @@ func (c *localCampaign) put(r item.Result) {
 	must(c.t, c.store.Create(c.t.Context(), item.Key(r.Item.ID, item.FileResult), data))
 }
 
-// publish publishes an outcome, as a worker does.
+// publish publishes an outcome and acknowledges its item, as a worker does.
 func (r *localRun) publish(res item.Result) {
 	r.t.Helper()
 	data, err := json.Marshal(res)
 	must(r.t, err)
 	must(r.t, r.queue.PublishResult(r.t.Context(), res.Item.ID, 0, data))
+	if l := r.leases[res.Item.ID]; l != nil {
+		must(r.t, l.Ack(r.t.Context()))
+		delete(r.leases, res.Item.ID)
+	}
 }
 
 // restore stores and publishes the results of all items.
@@ -243,7 +251,7 @@ func (c *localCampaign) restore(r *localRun, items []item.Item) {
 	}
 }
 
-func (r *localRun) wantCounts(want manifest.Counts) {
+func (r *localRun) wantCounts(want record.Counts) {
 	r.t.Helper()
 	if got := r.Counts(); got != want {
 		r.t.Fatalf("counts are %+v, want %+v", got, want)

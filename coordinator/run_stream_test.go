@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -76,7 +77,7 @@ func TestRunStreams(t *testing.T) {
 	must(t, r.await())
 	stop()
 	must(t, <-worked)
-	r.wantCounts(manifest.Counts{Items: streamRows, Done: streamRows})
+	r.wantCounts(record.Counts{Items: streamRows, Done: streamRows})
 	for i, n := range announced {
 		if n != 1 {
 			t.Fatalf("row %d is announced %d times", i, n)

@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,8 +13,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"ddiff/coordinator"
+	"ddiff/internal/record"
+	"ddiff/internal/report"
+	"ddiff/internal/report/aggregate"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -42,7 +47,7 @@ func TestRun(t *testing.T) {
 	r.publish(result(items[1], item.OutcomeDead, "disk is on fire"))
 	c.restore(r, items[2:])
 	must(t, r.await())
-	counts := manifest.Counts{Items: 8, Done: 4, Failed: 3, Dead: 1}
+	counts := record.Counts{Items: 8, Done: 4, Failed: 3, Dead: 1}
 	r.wantCounts(counts)
 	if r.items != 8 || r.steps != 50 {
 		t.Errorf("in the end %d items, %d steps; want 8, and 50 without those of the item that had none", r.items, r.steps)
@@ -76,7 +81,7 @@ func TestRun(t *testing.T) {
 	}
 	c.restore(r, again)
 	must(t, r.await())
-	r.wantCounts(manifest.Counts{Items: 8, Done: 6, Failed: 2})
+	r.wantCounts(record.Counts{Items: 8, Done: 6, Failed: 2})
 }
 
 // TestRunOfASecondCampaign uses the output of another campaign again.
@@ -113,7 +118,7 @@ func TestRunDuplicates(t *testing.T) {
 			c.restore(r, r.lease(2))
 		}
 		must(t, r.await())
-		r.wantCounts(manifest.Counts{Items: 4, Done: 4})
+		r.wantCounts(record.Counts{Items: 4, Done: 4})
 		for i := range 4 {
 			if got := r.announced(fmt.Sprintf("image%d hdr", i)); got.outcome != item.OutcomeDone || got.found != found {
 				t.Errorf("image%d is announced as %+v, want done, found %v", i, got, found)
@@ -163,10 +168,10 @@ func TestRunStoredResults(t *testing.T) {
 		}
 	}
 	r.interrupt()
-	r.wantCounts(manifest.Counts{Items: 5, Done: 1, Failed: 3, Pending: 1})
+	r.wantCounts(record.Counts{Items: 5, Done: 1, Failed: 3, Pending: 1})
 	_, err = r.Close(t.Context())
 	must(t, err)
-	r.wantCounts(manifest.Counts{Items: 5, Done: 1, Failed: 3, Pending: 1})
+	r.wantCounts(record.Counts{Items: 5, Done: 1, Failed: 3, Pending: 1})
 	if data, err := c.store.Get(t.Context(), key(2)); err != nil || string(data) != "null" {
 		t.Errorf("the stored result is %q now, error %v", data, err)
 	}
@@ -184,7 +189,7 @@ func TestRunLostOutcomes(t *testing.T) {
 	r.publish(result(items[2], item.OutcomeFailed, "late"))
 	summary, err := r.Close(t.Context())
 	must(t, err)
-	r.wantCounts(manifest.Counts{Items: 4, Done: 2, Failed: 1, Pending: 1})
+	r.wantCounts(record.Counts{Items: 4, Done: 2, Failed: 1, Pending: 1})
 	if summary.Items != 3 || len(r.finished) != 3 || r.announced("image3 hdr").outcome != item.OutcomeDone {
 		t.Errorf("summary %+v, announced %+v", summary, r.finished)
 	}
@@ -201,7 +206,7 @@ func TestRunLostResult(t *testing.T) {
 	must(t, c.store.Delete(t.Context(), item.Key(items[0].ID, item.FileResult)))
 	summary, err := r.Close(t.Context())
 	must(t, err)
-	r.wantCounts(manifest.Counts{Items: 2, Done: 1, Pending: 1})
+	r.wantCounts(record.Counts{Items: 2, Done: 1, Pending: 1})
 	if summary.Failed != 1 {
 		t.Errorf("summary %+v", summary)
 	}
@@ -220,7 +225,7 @@ func TestRunIgnoresOtherOutcomes(t *testing.T) {
 	r.publish(result(items[0], item.OutcomeDead, "again"))
 	c.restore(r, items[1:])
 	must(t, r.await())
-	r.wantCounts(manifest.Counts{Items: 2, Done: 1, Failed: 1})
+	r.wantCounts(record.Counts{Items: 2, Done: 1, Failed: 1})
 	if len(r.finished) != 2 {
 		t.Errorf("announced %+v", r.finished)
 	}
@@ -234,7 +239,7 @@ func TestRunBadDataset(t *testing.T) {
 	if err := r.await(); !errors.Is(err, manifest.ErrEmptyDataset) {
 		t.Errorf("error %v, want ErrEmptyDataset", err)
 	}
-	r.wantCounts(manifest.Counts{})
+	r.wantCounts(record.Counts{})
 }
 
 func TestRunConfig(t *testing.T) {
@@ -257,6 +262,34 @@ func TestRunConfig(t *testing.T) {
 		if _, err := coordinator.NewRun(cfg); err == nil || !strings.Contains(err.Error(), field+" is missing") {
 			t.Errorf("%s: error is %v", field, err)
 		}
+	}
+}
+
+// The store has a report of the first result while the others are restored.
+func TestRunReportsResultsSoFar(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, writeImages(t, 1, 2), "hdr")
+	reported := make(chan struct{}, 2)
+	c.reported = func() { reported <- struct{}{} }
+	r := c.start()
+	items := r.lease(2)
+	c.restore(r, items[:1])
+	select {
+	case <-reported:
+	case <-time.After(patience):
+		t.Fatal("there is no report of the first result")
+	}
+	data, err := c.store.Get(t.Context(), report.KeySummaryJSON)
+	must(t, err)
+	var summary aggregate.Summary
+	must(t, json.Unmarshal(data, &summary))
+	if summary.Done != 1 || summary.Planned != 2 {
+		t.Errorf("the report has %d of %d items, want 1 of 2", summary.Done, summary.Planned)
+	}
+	c.restore(r, items[1:])
+	must(t, r.await())
+	if summary, err = r.Close(t.Context()); err != nil || summary.Done != 2 {
+		t.Errorf("the last report has %d items, %v", summary.Done, err)
 	}
 }
 

@@ -7,14 +7,15 @@ import (
 	"math"
 	"time"
 
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
 
 // runner takes one campaign through its phases. Except for the offers to its record, only the goroutine of run uses it.
 type runner struct {
-	record
+	campaign
 	place
 	s *Service
 
@@ -39,22 +40,25 @@ type runner struct {
 	slack      float64
 	slackKnown bool
 
+	judged      map[shard.Touched]bool // by replaceTouched
+	overwritten overwritten
+
 	status published
 }
 
-func newRunner(s *Service, c *manifest.Campaign) *runner {
+func newRunner(s *Service, c *record.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
 	r := &runner{
-		record: record{id: c.ID, cfg: &s.cfg, audit: &s.audit, log: log, wake: make(chan struct{}, 1)}, s: s, place: cluster,
+		campaign: campaign{id: c.ID, cfg: &s.cfg, writer: s.writer, log: log, wake: make(chan struct{}, 1)}, s: s, place: cluster,
 		models:   models{catalogue: s.cfg.Catalogue, store: s.cfg.Store, files: s.cfg.Models, priors: s.priors, log: log},
 		reader:   reader{tick: s.cfg.Tick, now: s.cfg.Now, log: log, limit: math.MaxInt},
 		queue:    work{metrics: s.cfg.Metrics},
 		outcomes: outcomes{watcher: unwatched{}, now: s.cfg.Now, log: log, metrics: s.cfg.Metrics},
 	}
-	r.rounds.record, r.status.record = &r.record, &r.record
-	r.starts = starts{record: &r.record, health: s.health, suspects: s.suspects}
+	r.rounds, r.status.campaign = rounds{campaign: &r.campaign, retries: map[string]int{}}, &r.campaign
+	r.starts = starts{campaign: &r.campaign, health: s.health, suspects: s.suspects}
 	r.reading = shard.Config{
-		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Now: s.cfg.Now, Wait: r.reader.await,
+		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Settle: s.cfg.Settle, Now: s.cfg.Now, Wait: r.reader.await,
 		Skipped: func(e manifest.Skip) {
 			log.Debug("skipped an entry of the dataset", "path", e.Path, "reason", e.Reason)
 		},
@@ -66,7 +70,7 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 var errEnded = errors.New("campaign has ended")
 
 // run takes the campaign from its current phase to its end. It returns nil when the campaign has ended.
-func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
+func (r *runner) run(ctx context.Context, c *record.Campaign) error {
 	err := r.process(ctx, c)
 	var rejected rejection
 	if errors.As(err, &rejected) {
@@ -79,7 +83,7 @@ func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
 }
 
 // process opens the campaign and handles events until an error, which is errEnded at the end.
-func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
+func (r *runner) process(ctx context.Context, c *record.Campaign) error {
 	defer func() {
 		r.outcomes.stop()
 		r.reader.service.Stop()
@@ -102,7 +106,7 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 // open opens what the campaign needs and rebuilds the ledger.
 func (r *runner) open(ctx context.Context) error {
 	r.outcomes.reset()
-	r.trial, r.queue.stalled, r.faults = trial{}, time.Time{}, faults{}
+	r.trial, r.queue.stalled, r.queue.unsent, r.faults = trial{}, time.Time{}, nil, faults{}
 	r.opening = true
 	for _, step := range r.steps {
 		if err := step(r, ctx); err != nil {
@@ -110,6 +114,7 @@ func (r *runner) open(ctx context.Context) error {
 		}
 	}
 	r.opening = false
+	unknown := r.notePublished()
 	if r.windows.complete { // the dataset is read
 		if err := r.starts.progress(ctx, true); err != nil {
 			return err
@@ -120,8 +125,11 @@ func (r *runner) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.rec.Phase.Ended() {
+	switch {
+	case r.rec.Phase.Ended():
 		return r.reopenEnded(ctx)
+	case unknown:
+		return r.restoreLost(ctx)
 	}
 	return nil
 }
@@ -173,7 +181,7 @@ func (r *runner) openQueue(ctx context.Context) error {
 	}
 	r.queue.Queue = q
 	// A coordinator may have died after it paused the queue. A campaign that waits for a cap is paused although it is to run.
-	if err := r.queue.pause(ctx, r.rec.Wanted == manifest.WantPause || r.rec.Phase == manifest.PhasePaused); err != nil {
+	if err := r.queue.pause(ctx, r.rec.Wanted == record.WantPause || r.rec.Phase == record.PhasePaused); err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
 	stream, last, err := q.ResultStream(ctx)
@@ -187,6 +195,7 @@ func (r *runner) openQueue(ctx context.Context) error {
 
 // step performs the due work, then waits for one event and handles it.
 func (r *runner) step(ctx context.Context) error {
+	r.outcomes.watcher.stepped(ctx)
 	if err := r.applyWanted(ctx); err != nil {
 		return err
 	}
@@ -228,10 +237,10 @@ func (r *runner) step(ctx context.Context) error {
 
 // waits reports whether the campaign reads nothing because it waits for workers, for a person or for the server of its dataset.
 func (r *runner) waits(windows <-chan shardedWindow) bool {
-	return windows == nil && r.rec.Phase != manifest.PhaseRunning || r.reader.waiting.reason() != ""
+	return windows == nil && r.rec.Phase != record.PhaseRunning || r.reader.waiting.reason() != ""
 }
 
 // idle reports whether the campaign waits for workers or a person, and nothing has changed since the last status.
 func (r *runner) idle() bool {
-	return r.rec.Phase != manifest.PhaseRunning && r.status.last.Phase == r.rec.Phase && r.status.last.Counts.Running == 0
+	return r.rec.Phase != record.PhaseRunning && r.status.last.Phase == r.rec.Phase && r.status.last.Counts.Running == 0
 }

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,12 +10,15 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/board/boardtest"
-	"ddiff/coordinator/health"
-	"ddiff/coordinator/ledger"
+	"ddiff/api"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/boardtest"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/health"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -55,7 +59,9 @@ func (r *runner) onBoard(t *testing.T) *runner {
 	_, nc, kv := boardtest.Start(t)
 	r.s.cfg.Board = kv
 	r.s.cfg.Open = queueOf(nc)
-	_, _, err := board.Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, board.Order{}, r.s.cfg.Now())
+	r.writer = board.NewWriter(kv, r.s.cfg.Store)
+	r.s.writer, r.s.all = r.writer, newRunners(nil, nil)
+	_, _, err := recordtest.Submit(t.Context(), r.s.cfg.Board, r.s.cfg.Store, &r.rec.Spec, board.Order{}, r.s.cfg.Now())
 	must(t, err)
 	must(t, r.openQueue(t.Context()))
 	t.Cleanup(func() { r.outcomes.stop() })
@@ -67,39 +73,58 @@ func TestOfferedRecords(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
-	paused, cancelled := *r.rec, *r.rec
-	paused.Wanted, cancelled.Wanted = manifest.WantPause, manifest.WantCancel
-	r.offer(&paused, 0)
-	if r.offered != nil || len(r.wake) != 0 {
-		t.Error("a record of the runner's own revision was accepted")
+	r.adopt(r.rec)
+	numbered := func(number int, change func(c *record.Campaign)) *record.Campaign {
+		c := *r.rec
+		c.Number = number
+		change(&c)
+		return &c
 	}
-	r.offer(&paused, 5)
-	r.offer(&cancelled, 5)
-	r.offer(&cancelled, 4)
-	if r.offered != &paused || len(r.wake) != 1 {
+	paused := func(c *record.Campaign) { c.Wanted = record.WantPause }
+	cancelled := func(c *record.Campaign) { c.Wanted = record.WantCancel }
+	r.offer(numbered(0, paused))
+	if r.offered != nil || len(r.wake) != 0 {
+		t.Error("a record of the runner's own number was accepted")
+	}
+	fifth := numbered(5, paused)
+	r.offer(fifth)
+	r.offer(numbered(5, cancelled))
+	r.offer(numbered(4, cancelled))
+	if r.offered != fifth || len(r.wake) != 1 {
 		t.Errorf("offered %+v, %d signals", r.offered, len(r.wake))
 	}
 	r.applyOffered()
-	if r.rec.Wanted != manifest.WantPause || r.offered != nil {
+	if r.rec.Wanted != record.WantPause || r.offered != nil {
 		t.Errorf("wanted %s", r.rec.Wanted)
 	}
 	r.applyOffered()
-	r.offer(&cancelled, 6)
-	if c := r.nextRecord(); c != &cancelled {
+	sixth := numbered(6, cancelled)
+	r.offer(sixth)
+	if c := r.nextRecord(); c != sixth {
 		t.Errorf("next record %+v", c)
 	}
-	finished := *r.rec
-	finished.Phase = manifest.PhaseFinished
-	r.offer(&finished, 7)
+	finished := func(c *record.Campaign) { c.Phase = record.PhaseFinished }
+	r.offer(numbered(7, finished))
 	if c := r.nextRecord(); c != nil {
 		t.Errorf("a finished campaign continues with %+v", c)
 	}
+	eighth := numbered(8, finished)
+	r.offer(eighth)
+	r.ask("1", board.VerbRetry, board.Command{})
+	if c := r.nextRecord(); c != eighth {
+		t.Errorf("a finished campaign with a command continues with %+v", c)
+	}
+	r.answer(api.Appended{}, nil)
 	if c := r.nextRecord(); c != r.rec {
 		t.Errorf("the own record is not continued: %+v", c)
 	}
+	asked := r.ask("2", board.VerbRetry, board.Command{})
 	r.rec = nil
 	if c := r.nextRecord(); c != nil {
 		t.Errorf("next record %+v", c)
+	}
+	if _, err := asked.await(t.Context()); !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("the command of a deleted campaign: %v", err)
 	}
 }
 
@@ -108,7 +133,8 @@ func TestStoppedRunner(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
-	all := &runners{byID: map[string]*runner{r.id: r}}
+	all := newRunners(nil, nil)
+	all.byID[r.id] = r
 	all.stop("unknown")
 	running, cancel := r.begin(t.Context())
 	defer cancel()
@@ -124,7 +150,7 @@ func TestStoppedRunner(t *testing.T) {
 	if again.Err() == nil {
 		t.Error("a deleted campaign runs again")
 	}
-	r.offer(r.rec, 1)
+	r.offer(r.rec)
 	later, cancel := r.begin(t.Context())
 	defer cancel()
 	if later.Err() != nil {
@@ -144,19 +170,30 @@ func TestDeliveredRecords(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
-	all := &runners{byID: map[string]*runner{}}
+	started := 0
+	all := newRunners(func(*record.Campaign) *runner { return r }, func(*runner) { started++ })
 	finished := *r.rec
-	finished.Phase = manifest.PhaseFinished
-	if got, created := all.deliver(&finished, 1, func() *runner { return r }); created || got != nil {
+	finished.Phase = record.PhaseFinished
+	all.deliver(&finished)
+	if all.has(r.id) || started != 0 {
 		t.Error("a finished campaign has a runner")
 	}
-	if got, created := all.deliver(r.rec, 2, func() *runner { return r }); !created || got != r {
+	all.deliver(r.rec)
+	if !all.has(r.id) || started != 1 {
 		t.Error("an active campaign has no runner")
 	}
-	if _, created := all.deliver(&finished, 3, func() *runner { return nil }); created {
+	finished.Number = 3
+	if all.deliver(&finished); started != 1 {
 		t.Error("a second runner")
 	}
 	if c := all.next(r); c != nil || all.has(r.id) {
 		t.Error("a finished campaign keeps its runner")
+	}
+	if all.owned("") != 1 || all.owned("ann") != 0 {
+		t.Error("the campaigns of an owner")
+	}
+	all.ask(&finished, "1", board.VerbRetry, board.Command{})
+	if !all.has(r.id) || started != 2 {
+		t.Error("a finished campaign with a command has no runner")
 	}
 }

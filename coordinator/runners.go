@@ -3,45 +3,73 @@ package coordinator
 import (
 	"sync"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 )
 
-// runners has the runner of each active campaign.
+// runners has the runner of each active campaign of a term, and the owner of each campaign of the board.
 type runners struct {
-	mu   sync.Mutex
-	byID map[string]*runner
+	mu     sync.Mutex
+	byID   map[string]*runner
+	owners map[string]string
+	create func(c *record.Campaign) *runner
+	start  func(r *runner)
 }
 
-// deliver passes a record to the campaign's runner. It creates the runner of an active campaign that has none, and
-// reports so.
-func (s *runners) deliver(c *manifest.Campaign, revision uint64, create func() *runner) (r *runner, created bool) {
+func newRunners(create func(c *record.Campaign) *runner, start func(r *runner)) *runners {
+	return &runners{byID: map[string]*runner{}, owners: map[string]string{}, create: create, start: start}
+}
+
+// deliver passes a record to the campaign's runner. It starts the runner of an active campaign that has none.
+func (s *runners) deliver(c *record.Campaign) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, ok := s.byID[c.ID]
-	if !ok {
-		if !board.Active(c) {
-			return nil, false
+	s.owners[c.ID] = c.Owner
+	r := s.byID[c.ID]
+	if r == nil {
+		if board.Active(c) {
+			s.begin(c)
 		}
-		r = create()
-		s.byID[c.ID] = r
+		return
 	}
-	r.offer(c, revision)
-	return r, !ok
+	r.offer(c)
 }
 
-// restart makes the runner of a campaign, if it has one, continue with a record of a board that was restored from a backup.
-func (s *runners) restart(c *manifest.Campaign, revision uint64) {
+// begin starts the runner of a campaign. The caller holds s.mu.
+func (s *runners) begin(c *record.Campaign) *runner {
+	r := s.create(c)
+	s.byID[c.ID] = r
+	r.offer(c)
+	s.start(r)
+	return r
+}
+
+// ask gives a command to the runner of a campaign, which it starts if there is none.
+func (s *runners) ask(c *record.Campaign, key, verb string, body board.Command) *command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.byID[c.ID]; r != nil {
-		r.restart(c, revision)
+	r := s.byID[c.ID]
+	if r == nil {
+		r = s.begin(c) // whose goroutine waits for s.mu
 	}
+	return r.ask(key, verb, body)
+}
+
+// owned returns the number of campaigns of an owner.
+func (s *runners) owned(owner string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.owners {
+		if other == owner {
+			n++
+		}
+	}
+	return n
 }
 
 // next returns the record with which the runner continues. It returns nil and removes the runner when the campaign needs
 // no coordinator; a later record then creates a new runner.
-func (s *runners) next(r *runner) *manifest.Campaign {
+func (s *runners) next(r *runner) *record.Campaign {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := r.nextRecord()
@@ -62,6 +90,7 @@ func (s *runners) has(id string) bool {
 func (s *runners) remove(r *runner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r.refuse(errGone)
 	delete(s.byID, r.id)
 }
 
@@ -69,6 +98,7 @@ func (s *runners) remove(r *runner) {
 func (s *runners) stop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.owners, id)
 	if r, ok := s.byID[id]; ok {
 		r.stop()
 	}

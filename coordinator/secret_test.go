@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -29,9 +31,9 @@ func TestSignedNetworks(t *testing.T) {
 	} {
 		spec := tc.spec(name)
 		change(spec)
-		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+		c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 		must(t, err)
-		s := tc.awaitPhase(c.ID, manifest.PhaseRejected)
+		s := tc.awaitPhase(c.ID, record.PhaseRejected)
 		if !strings.Contains(s.Campaign.Reason, "https://host/net.onnx: ") || strings.Contains(s.Campaign.Reason, "Zq7Secret") {
 			t.Errorf("%s: reason %q", name, s.Campaign.Reason)
 		}

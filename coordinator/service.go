@@ -3,20 +3,18 @@ package coordinator
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/health"
+	"ddiff/internal/coordinator/archive"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/health"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/record"
 	"ddiff/internal/retry"
-	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -30,10 +28,13 @@ type Service struct {
 	health  *health.Checker
 	streams health.Streams
 	gauges  gauges
-	audit   audit
 	// accounts has what owners have used.
 	accounts accounts
-	archive  *archive.Archiver // of the present term
+	// Those of the present term:
+	writer  *board.Writer
+	archive *archive.Archiver
+	all     *runners
+	answers answers
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
 }
@@ -46,10 +47,10 @@ func New(cfg Config) (*Service, error) {
 	cfg = cfg.withDefaults()
 	return &Service{
 		owner: board.Owner{
-			Board: cfg.Board, Store: cfg.Store, Record: manifest.Cluster{Schema: manifest.RecordSchema, Store: cfg.StoreAddress, AckWait: cfg.AckWait},
+			Board: cfg.Board, Store: cfg.Store, Record: record.Cluster{Schema: record.Schema, Store: cfg.StoreAddress, AckWait: cfg.AckWait},
 			Coordinator: cfg.Name, TakeOver: cfg.TakeOver, Interval: 2 * cfg.Probe, Now: cfg.Now, Logger: cfg.Logger,
 		},
-		cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1),
+		cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1), writer: board.NewWriter(cfg.Board, cfg.Store),
 	}, nil
 }
 
@@ -88,10 +89,16 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	for _, outcome := range []item.Outcome{item.OutcomeDone, item.OutcomeFailed, item.OutcomeDead} {
 		s.cfg.Metrics.Settle(ctx, string(outcome), 0) // an increase from nothing is none in Prometheus
 	}
-	all := &runners{byID: map[string]*runner{}}
-	s.audit.reset()
 	s.accounts.reset()
 	group, inner := errgroup.WithContext(ctx)
+	s.writer = board.NewWriter(s.cfg.Board, s.cfg.Store)
+	s.all = newRunners(func(c *record.Campaign) *runner { return newRunner(s, c) }, func(r *runner) {
+		group.Go(func() error {
+			s.supervise(inner, r)
+			return nil
+		})
+	})
+	s.archive = s.newArchiver()
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
 	}
@@ -104,12 +111,13 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	if s.cfg.Notifier != nil {
 		group.Go(func() error { return s.cfg.Notifier.Run(inner) })
 	}
-	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.Run(inner) })
-	group.Go(func() error { return s.cfg.Board.Answer(inner, s.archive.Answer) })
-	group.Go(func() error { return s.keepTokens(inner) })
-	group.Go(func() error { return s.reviseTokens(inner, 2*s.cfg.Probe) })
-	group.Go(func() error { return s.watch(inner, group, all) })
+	group.Go(func() error { return s.keepTokens(inner, 2*s.cfg.Probe) })
+	group.Go(func() error {
+		return s.watch(inner, func() {
+			group.Go(func() error { return s.cfg.Board.Answer(inner, s.answer) })
+		})
+	})
 	return ignoreCancelled(ctx, group.Wait())
 }
 
@@ -121,70 +129,44 @@ func ignoreCancelled(ctx context.Context, err error) error {
 	return nil
 }
 
-// watch starts a runner for each active campaign and delivers changed records to it.
-func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners) error {
-	for change, err := range s.cfg.Board.WatchClosely(ctx, manifest.KeyCampaignPrefix) {
+// watch starts a runner for each active campaign and delivers changed records to it. It calls begun when it has seen all campaigns.
+func (s *Service) watch(ctx context.Context, begun func()) error {
+	for change, err := range s.cfg.Board.WatchClosely(ctx, record.KeyCampaignPrefix) {
 		if err != nil {
 			return fmt.Errorf("watch campaigns: %w", err)
 		}
 		if change.Ready {
+			begun()
 			continue
 		}
-		id := strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix)
+		id := strings.TrimPrefix(change.Key, record.KeyCampaignPrefix)
 		if change.Deleted {
-			all.stop(id)
+			s.all.stop(id)
 			s.gauges.remove(id) // the series of an ended campaign
-			s.audit.forget(id)
 			continue
 		}
-		c, err := manifest.DecodeCampaign(id, change.Data)
+		c, err := record.DecodeCampaign(id, change.Data)
 		if err != nil {
 			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
-			s.restoreRecord(ctx, id, change)
-			continue
 		}
-		s.audit.hear(s.cfg.Logger, c)
-		if change.Back {
-			all.restart(c, change.Revision)
+		if err != nil || s.writer.Number(id) >= 0 && !s.writer.Current(c) { // damaged, of another leader, or of a backup
+			stored, err := s.writer.Repair(ctx, id)
+			switch {
+			case err == nil:
+				c = stored
+			case !errors.Is(err, storage.ErrNotFound) && ctx.Err() == nil: // a deleted one is removed by its runner
+				s.cfg.Logger.Error("could not restore the record of a campaign", "campaign", id, "reason", err)
+			}
 		}
-		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })
-		if created {
-			group.Go(func() error {
-				s.supervise(ctx, r, all)
-				return nil
-			})
+		if c != nil {
+			s.all.deliver(c)
 		}
 	}
 	return nil
 }
 
-// restoreRecord replaces a damaged record by the copy of its last phase in the store, if there is one. The record of a newer
-// version of ddiff is not damaged.
-func (s *Service) restoreRecord(ctx context.Context, id string, damaged queue.Change) {
-	var version struct{ Schema int }
-	if json.Unmarshal(damaged.Data, &version) == nil && version.Schema > manifest.RecordSchema {
-		return
-	}
-	c, err := board.Load(ctx, s.cfg.Store, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		return
-	}
-	var data []byte
-	if err == nil {
-		data, err = json.Marshal(c)
-	}
-	if err == nil {
-		_, err = s.cfg.Board.Update(ctx, damaged.Key, data, damaged.Revision)
-	}
-	if err != nil {
-		s.cfg.Logger.Error("could not restore the record of a campaign", "campaign", id, "reason", err)
-		return
-	}
-	s.cfg.Logger.Warn("restored the record of a campaign from the store", "campaign", id, "phase", c.Phase)
-}
-
 // supervise runs one campaign until it has ended. After an error, such as an outage of the store, it tries again.
-func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
+func (s *Service) supervise(ctx context.Context, r *runner) {
 	defer func() {
 		if ctx.Err() == nil && r.rec != nil && r.status.last.Phase.Ended() {
 			s.gauges.end(r.status.last, s.cfg.Now())
@@ -192,17 +174,17 @@ func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
 			s.gauges.remove(r.id)
 		}
 	}()
-	for c := all.next(r); c != nil; c = all.next(r) {
+	for c := s.all.next(r); c != nil; c = s.all.next(r) {
 		s.runOnce(ctx, r, c)
 		if ctx.Err() != nil {
-			all.remove(r)
+			s.all.remove(r)
 			return
 		}
 	}
 }
 
 // runOnce runs a campaign until it has ended, was deleted, or failed. After a failure it waits for Config.Restart.
-func (s *Service) runOnce(ctx context.Context, r *runner, c *manifest.Campaign) {
+func (s *Service) runOnce(ctx context.Context, r *runner, c *record.Campaign) {
 	ctx, cancel := r.begin(ctx)
 	defer cancel()
 	err := r.run(ctx, c)

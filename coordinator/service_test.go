@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/report"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/internal/report"
 	"ddiff/restore/item"
 )
 
@@ -25,12 +25,12 @@ func TestCampaignFinishes(t *testing.T) {
 	id := tc.submit("whole", 2)
 	tc.lead()
 	tc.work(id)
-	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	want := manifest.Counts{Items: 12, Done: 10, Failed: 2}
+	s := tc.awaitPhase(id, record.PhaseFinished)
+	want := record.Counts{Items: 12, Done: 10, Failed: 2}
 	if s.Status.Counts != want || !s.Status.Complete {
 		t.Errorf("status %+v, want counts %+v", s.Status, want)
 	}
-	if s.Campaign.Items != 12 || s.Campaign.Rows != 6 || !s.Campaign.Complete || !s.Campaign.Released {
+	if s.Status.Counts.Items != 12 || s.Status.Windows != len(tc.windows(id)) || !s.Status.Complete || !s.Campaign.Released {
 		t.Errorf("record %+v", s.Campaign)
 	}
 	if n := tc.results(id); n != 10 {
@@ -58,7 +58,7 @@ func TestCampaignRejected(t *testing.T) {
 			id := tc.submit("bad", 2)
 			tc.lead()
 			tc.work(id)
-			s := tc.awaitPhase(id, manifest.PhaseRejected)
+			s := tc.awaitPhase(id, record.PhaseRejected)
 			if !strings.Contains(s.Campaign.Reason, c.want) {
 				t.Errorf("reason %q, want %q in it", s.Campaign.Reason, c.want)
 			}
@@ -82,7 +82,7 @@ func TestDeadCanaryBesideDone(t *testing.T) {
 	id := tc.submit("poison", 2)
 	tc.lead()
 	tc.work(id)
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Dead != 1 || s.Status.Counts.Done != 5 {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts.Dead != 1 || s.Status.Counts.Done != 5 {
 		t.Errorf("%+v, want 1 dead and 5 done", s.Status.Counts)
 	}
 }
@@ -111,21 +111,18 @@ func TestResumeRejectedCampaign(t *testing.T) {
 	id := tc.submit("again", 1)
 	tc.lead()
 	tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseRejected)
+	tc.awaitPhase(id, record.PhaseRejected)
 	for path, data := range whole {
 		must(t, os.WriteFile(path, data, 0o644))
 	}
 	tc.mu.Lock()
 	tc.check.Failed = ""
 	tc.mu.Unlock()
-	c, err := board.Want(t.Context(), tc.board, id, manifest.WantRun)
-	must(t, err)
-	_, err = board.AwaitStored(t.Context(), tc.board, c)
-	must(t, err)
-	if stored, err := board.Load(t.Context(), tc.store, id); err != nil || stored.Wanted != manifest.WantRun {
+	must(t, tc.do(string(record.WantRun), id, nil, nil))
+	if stored, err := board.Load(t.Context(), tc.store, id); err != nil || stored.Wanted != record.WantRun {
 		t.Errorf("the store has %+v, %v", stored, err)
 	}
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 6 {
+	if s := tc.awaitPhase(id, record.PhaseFinished); s.Status.Counts.Done != 6 {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 }
@@ -143,8 +140,8 @@ func TestCanariesRunFirst(t *testing.T) {
 	tc.work(id)
 	tc.work(id)
 	tc.work(id)
-	tc.await(id, "canary", func(s manifest.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseCanary && s.Status.Counts.Running == 2
+	tc.await(id, "canary", func(s record.CampaignStatus) bool {
+		return s.Campaign.Phase == record.PhaseCanary && s.Status.Counts.Running == 2
 	})
 	const most = 3 // the preflight and two canary items
 	tc.awaitPulls(3, most)
@@ -152,7 +149,7 @@ func TestCanariesRunFirst(t *testing.T) {
 		t.Errorf("the workers started %d messages before the canary items were done, want %d", n, most)
 	}
 	close(hold)
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.awaitPhase(id, record.PhaseFinished)
 }
 
 // A leader whose address of the store differs from that of the last leader warns; the same address gives no warning.
@@ -164,9 +161,9 @@ func TestOtherStoreIsLogged(t *testing.T) {
 		stop := tc.leadWith(func(c *coordinator.Config) {
 			c.StoreAddress, c.AckWait, c.Logger = address, lease, slog.New(slog.NewTextHandler(&out, nil))
 		})
-		for change, err := range tc.board.Watch(t.Context(), manifest.KeyCluster) {
+		for change, err := range tc.board.Watch(t.Context(), record.KeyCluster) {
 			must(t, err)
-			var cluster manifest.Cluster
+			var cluster record.Cluster
 			if json.Unmarshal(change.Data, &cluster) == nil && cluster.AckWait == lease {
 				break
 			}

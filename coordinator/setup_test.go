@@ -18,13 +18,15 @@ import (
 	"go.uber.org/goleak"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/board/boardtest"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/boardtest"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/raster"
 	"ddiff/storage"
 )
 
@@ -65,7 +67,7 @@ type testCluster struct {
 
 	mu      sync.Mutex
 	outcome func(it item.Item, attempt int) error // nil: done
-	check   manifest.Checked
+	check   record.Checked
 	seconds float64        // device-seconds of an item
 	pool    string         // of the workers
 	started map[string]int // how often workers started each item
@@ -91,7 +93,7 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 	server, nc, kv := boardtest.Start(t)
 	tc := &testCluster{
 		t: t, server: server, dir: t.TempDir(), store: newStore(t), nc: nc, board: kv, started: map[string]int{},
-		check: manifest.Checked{Worker: "fake", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
+		check: record.Checked{Worker: "fake", Checks: []record.Check{{Name: "prior card", Found: "good"}}},
 		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 	tc.setup = func() { must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{})) }
@@ -108,6 +110,7 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 			return json.Marshal(item.Result{Outcome: item.OutcomeDead, Reason: "crashed"})
 		}})
 	}
+	must(t, kv.Put(t.Context(), queue.KeyLeader, []byte("{}"))) // verbs wait for the leader of the test
 	for i := range images {
 		tc.image(fmt.Sprintf("image%03d", i), i)
 	}
@@ -153,7 +156,7 @@ func (tc *testCluster) spec(name string) *manifest.Spec {
 // submit submits a campaign.
 func (tc *testCluster) submit(name string, canary int) string {
 	tc.t.Helper()
-	c, created, err := board.Submit(tc.t.Context(), tc.board, tc.spec(name), board.Order{Canary: canary}, time.Now())
+	c, created, err := recordtest.Submit(tc.t.Context(), tc.board, tc.store, tc.spec(name), board.Order{Canary: canary}, time.Now())
 	must(tc.t, err)
 	if !created {
 		tc.t.Fatalf("campaign %s was there already", c.ID)
@@ -254,7 +257,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 	tc.started[l.ID()]++
 	outcome, check, seconds, pool := tc.outcome, tc.check, tc.seconds, tc.pool
 	tc.mu.Unlock()
-	if l.ID() == manifest.IDPreflight {
+	if l.ID() == record.IDPreflight {
 		data, _ := json.Marshal(check)
 		return errors.Join(l.PublishResult(ctx, data), l.Ack(ctx))
 	}
@@ -265,7 +268,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 	res := item.Result{Schema: item.SchemaVersion, Item: it, Outcome: item.OutcomeDone, Seconds: seconds, Pool: pool, Finished: time.Now().UTC()}
 	var err error
 	if outcome != nil {
-		err = outcome(it, l.Attempt())
+		err = held(ctx, l, func() error { return outcome(it, l.Attempt()) })
 	}
 	switch {
 	case errors.Is(err, errHang):
@@ -287,6 +290,23 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 		return err
 	}
 	return l.Ack(ctx)
+}
+
+// held calls f, which may wait for longer than a lease, and extends the lease meanwhile, as a worker does.
+func held(ctx context.Context, l *queue.Lease, f func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for tick := time.Tick(500 * time.Millisecond); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+				_ = queue.Extend(ctx, l) // without success, the lease ends, as a worker's does
+			}
+		}
+	}()
+	return f()
 }
 
 // set sets the outcome of items.
@@ -314,9 +334,9 @@ func permit(gate chan<- struct{}, n int) {
 }
 
 // await waits until a campaign's status is as wanted.
-func (tc *testCluster) await(id, what string, wanted func(s manifest.CampaignStatus) bool) manifest.CampaignStatus {
+func (tc *testCluster) await(id, what string, wanted func(s record.CampaignStatus) bool) record.CampaignStatus {
 	tc.t.Helper()
-	var s manifest.CampaignStatus
+	var s record.CampaignStatus
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
 		s, err = board.Status(tc.t.Context(), tc.board, id)
@@ -332,9 +352,9 @@ func (tc *testCluster) await(id, what string, wanted func(s manifest.CampaignSta
 	return s
 }
 
-func (tc *testCluster) awaitPhase(id string, p manifest.Phase) manifest.CampaignStatus {
+func (tc *testCluster) awaitPhase(id string, p record.Phase) record.CampaignStatus {
 	tc.t.Helper()
-	return tc.await(id, string(p), func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+	return tc.await(id, string(p), func(s record.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
 }
 
 // awaitPulls waits until workers have pulled without getting an item n more times, or have started more than limit

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 	"ddiff/restore/parameter"
 )
@@ -31,9 +33,9 @@ func TestSolverParametersRejected(t *testing.T) {
 		n++
 		spec := tc.spec(fmt.Sprint("parameters", n))
 		change(spec)
-		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+		c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 		must(t, err)
-		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, want) {
+		if s := tc.awaitPhase(c.ID, record.PhaseRejected); !strings.Contains(s.Campaign.Reason, want) {
 			t.Errorf("reason %q, want %q in it", s.Campaign.Reason, want)
 		}
 	}
@@ -44,7 +46,7 @@ func TestSubmitRefusesNaN(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("nan")
 	spec.Solver = parameter.Values{"a": {Number: math.NaN()}}
-	if c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now()); err == nil {
+	if c, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now()); err == nil {
 		t.Errorf("submitted as %s", c.ID)
 	}
 }
@@ -54,17 +56,17 @@ func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	id := tc.submit("good", 0)
-	record, _, err := tc.board.Get(t.Context(), manifest.KeyCampaignPrefix+id)
+	data, _, err := tc.board.Get(t.Context(), record.KeyCampaignPrefix+id)
 	must(t, err)
-	var c manifest.Campaign
-	must(t, json.Unmarshal(record, &c))
-	bad := bytes.ReplaceAll(bytes.Replace(record, []byte(`"solver":{}`), []byte(`"solver":{"a":null}`), 1), []byte(id), []byte("bad-00000000"))
-	if bytes.Equal(bad, record) {
-		t.Fatalf("no solver in %s", record)
+	var c record.Campaign
+	must(t, json.Unmarshal(data, &c))
+	bad := bytes.ReplaceAll(bytes.Replace(data, []byte(`"solver":{}`), []byte(`"solver":{"a":null}`), 1), []byte(id), []byte("bad-00000000"))
+	if bytes.Equal(bad, data) {
+		t.Fatalf("no solver in %s", data)
 	}
-	_, err = tc.board.Create(t.Context(), manifest.KeyCampaignPrefix+"bad-00000000", bad)
+	_, err = tc.board.Create(t.Context(), record.KeyCampaignPrefix+"bad-00000000", bad)
 	must(t, err)
 	tc.lead()
 	tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.awaitPhase(id, record.PhaseFinished)
 }

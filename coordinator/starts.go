@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"ddiff/coordinator/health"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/health"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // starts counts the starts of a campaign in its record.
 type starts struct {
-	*record
+	*campaign
 	health   *health.Checker
 	suspects chan struct{} // has room for one campaign of the coordinator
 	started  bool          // a start here is in the record
@@ -29,13 +29,13 @@ type starts struct {
 
 // count counts a start of a campaign whose dataset is not read, or rejects the campaign if maxStarts coordinators have died in
 // its start. A campaign that may have ended a coordinator starts while no other such campaign does, so that only one is to blame.
-func (s *starts) count(ctx context.Context) error {
-	if s.rec.Complete {
+func (s *starts) count(ctx context.Context, complete bool) error {
+	if complete {
 		return nil
 	}
 	died := 0
 	if last := s.rec.Start; last != nil {
-		resumed := last.Parked && s.rec.Phase.Ended() && s.rec.Wanted == manifest.WantRun
+		resumed := last.Parked && s.rec.Phase.Ended() && s.rec.Wanted == record.WantRun
 		if died = last.Count; last.Process == s.health.ID() && !last.Parked {
 			died-- // this process has survived the last start, which was not taken back
 		} else if died >= maxStarts && !resumed && last.Process != "" && !last.Parked && s.health.Lives(ctx, last.Process) {
@@ -60,17 +60,17 @@ func (s *starts) count(ctx context.Context) error {
 		}
 	}
 	s.started = true // also if the write fails: the board may have it
-	return s.save(ctx, func(c *manifest.Campaign) { c.Start = s.newStart(died + 1) })
+	return s.save(ctx, func(c *record.Campaign) { c.Start = s.newStart(died + 1) })
 }
 
 // newStart is the record of a start in this process.
-func (s *starts) newStart(count int) *manifest.Start {
-	return &manifest.Start{Count: count, Process: s.health.ID(), Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
+func (s *starts) newStart(count int) *record.Start {
+	return &record.Start{Count: count, Process: s.health.ID(), Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
 }
 
 // park rejects the campaign. A person may resume it.
-func (s *starts) park(ctx context.Context, last *manifest.Start) error {
-	err := s.save(ctx, func(c *manifest.Campaign) {
+func (s *starts) park(ctx context.Context, last *record.Start) error {
+	err := s.save(ctx, func(c *record.Campaign) {
 		if c.Start != nil {
 			c.Start.Parked = true
 		}
@@ -89,7 +89,7 @@ func (s *starts) progress(ctx context.Context, complete bool) error {
 		return nil
 	}
 	s.clearSuspicion()
-	return s.saveIf(ctx, s.here, func(c *manifest.Campaign) {
+	return s.saveIf(ctx, s.here, func(c *record.Campaign) {
 		if c.Start = nil; !complete {
 			c.Start = s.newStart(1)
 		}
@@ -105,7 +105,7 @@ func (s *starts) takeBack(ctx context.Context) {
 	s.started = false
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	err := s.saveIf(ctx, s.here, func(c *manifest.Campaign) {
+	err := s.saveIf(ctx, s.here, func(c *record.Campaign) {
 		n := c.Start.Count - 1
 		if c.Start = nil; n > 0 {
 			c.Start = s.newStart(n)
@@ -118,7 +118,7 @@ func (s *starts) takeBack(ctx context.Context) {
 }
 
 // here reports whether the last start that counts was in this process.
-func (s *starts) here(c *manifest.Campaign) bool {
+func (s *starts) here(c *record.Campaign) bool {
 	return c.Start != nil && c.Start.Process == s.health.ID() && !c.Start.Parked
 }
 

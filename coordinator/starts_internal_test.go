@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 )
 
 // TestStarts counts starts, parks a campaign at the second one that did not end, and takes starts back.
@@ -17,8 +17,8 @@ func TestStarts(t *testing.T) {
 	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
 	died := func(count int, parked bool) {
 		t.Helper()
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) {
-			c.Start = &manifest.Start{Count: count, Process: "other", Parked: parked, Coordinator: "b", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+		r.rec = onRecord(t, r, func(c *record.Campaign) {
+			c.Start = &record.Start{Count: count, Process: "other", Parked: parked, Coordinator: "b", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		})
 	}
 	check := func(what string, want int, suspect bool) {
@@ -36,7 +36,7 @@ func TestStarts(t *testing.T) {
 	wantRejected := func(what string) {
 		t.Helper()
 		var rejected rejection
-		err := r.starts.count(t.Context())
+		err := r.starts.count(t.Context(), false)
 		if !errors.As(err, &rejected) || !strings.Contains(err.Error(), "2 coordinators have died") || !strings.Contains(err.Error(), "b at 2026-01-02 03:04:05") {
 			t.Errorf("%s: error %v", what, err)
 		}
@@ -45,31 +45,31 @@ func TestStarts(t *testing.T) {
 	must(t, r.starts.progress(t.Context(), false))
 	r.starts.takeBack(t.Context())
 	check("nothing to take back", 0, false)
-	must(t, r.starts.count(t.Context()))
+	must(t, r.starts.count(t.Context(), false))
 	check("first start", 1, false)
 	must(t, r.starts.progress(t.Context(), false))
 	check("progress after the first start", 1, false)
-	must(t, r.starts.count(t.Context()))
+	must(t, r.starts.count(t.Context(), false))
 	check("a start that was not taken back", 1, false)
 	r.starts.takeBack(t.Context())
 	check("the first start taken back", 0, false)
 
 	died(1, false)
-	must(t, r.starts.count(t.Context()))
+	must(t, r.starts.count(t.Context(), false))
 	check("second start", 2, true)
 	r.starts.clearSuspicion()
-	must(t, r.starts.count(t.Context()))
+	must(t, r.starts.count(t.Context(), false))
 	check("a second start that was not taken back", 2, true)
 	r.starts.takeBack(t.Context())
 	check("the second start taken back", 1, false)
-	must(t, r.starts.count(t.Context()))
+	must(t, r.starts.count(t.Context(), false))
 	check("the dead coordinator counts", 2, true)
 	must(t, r.starts.progress(t.Context(), false))
 	check("progress after the second start", 1, false)
 	must(t, r.starts.progress(t.Context(), true))
 	check("the dataset is read", 0, false)
 
-	must(t, r.starts.count(t.Context()))
+	must(t, r.starts.count(t.Context(), false))
 	died(1, false)
 	must(t, r.starts.progress(t.Context(), true))
 	r.starts.takeBack(t.Context())
@@ -77,17 +77,17 @@ func TestStarts(t *testing.T) {
 
 	died(2, false)
 	wantRejected("two have died")
-	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Phase, c.Wanted = manifest.PhaseRejected, manifest.WantCancel })
+	r.rec = onRecord(t, r, func(c *record.Campaign) { c.Phase, c.Wanted = record.PhaseRejected, record.WantCancel })
 	wantRejected("nobody has resumed it")
 	r.starts.takeBack(t.Context())
 	check("a parked campaign", 2, false)
-	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = manifest.WantRun })
-	must(t, r.starts.count(t.Context()))
+	r.rec = onRecord(t, r, func(c *record.Campaign) { c.Wanted = record.WantRun })
+	must(t, r.starts.count(t.Context(), false))
 	check("resumed", 1, false)
 	died(2, false)
 	wantRejected("two have died again")
 
-	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Start, c.Complete = nil, true })
-	must(t, r.starts.count(t.Context()))
+	r.rec = onRecord(t, r, func(c *record.Campaign) { c.Start = nil })
+	must(t, r.starts.count(t.Context(), true))
 	check("the dataset was read before", 0, false)
 }

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -55,19 +57,19 @@ func TestCampaignThatEndsCoordinators(t *testing.T) {
 	tc.dieAtWindow(crashBefore)
 
 	p := tc.leadUntilCrash(inject("store shards", crashBefore))
-	s := tc.awaitPhase(id, manifest.PhaseRejected)
+	s := tc.awaitPhase(id, record.PhaseRejected)
 	if !strings.Contains(s.Campaign.Reason, "2 coordinators have died while they started this campaign, the last was coordinator at ") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
-	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancelNow)
+	_, err := recordtest.Want(t.Context(), tc.board, tc.store, id, record.WantCancelNow)
 	must(t, err)
-	tc.awaitPhase(id, manifest.PhaseCancelled)
+	tc.awaitPhase(id, record.PhaseCancelled)
 	p.stop()
 	if p.isDead() {
 		t.Fatal("the campaign was started again")
 	}
 
-	_, err = board.Want(t.Context(), tc.board, id, manifest.WantRun)
+	_, err = recordtest.Want(t.Context(), tc.board, tc.store, id, record.WantRun)
 	must(t, err)
 	tc.dieAtWindow(crashBefore) // the first start after that
 	tc.lead()
@@ -88,9 +90,9 @@ func TestStartsOfStoppedCoordinators(t *testing.T) {
 	id := tc.submit("restarted", 0)
 	for range 3 {
 		p := tc.leadUntilCrash(inject("store shards", failWrite))
-		tc.await(id, "an interruption", func(s manifest.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "interrupted") })
+		tc.await(id, "an interruption", func(s record.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "interrupted") })
 		p.stop()
-		must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+		must(t, tc.board.Delete(t.Context(), record.KeyStatusPrefix+id))
 		tc.wantNoMark(id)
 	}
 	tc.lead()
@@ -106,7 +108,7 @@ func TestStartsOfCoordinatorThatLives(t *testing.T) {
 	id := tc.submit("divided", 0)
 	c, err := board.Read(t.Context(), tc.board, id)
 	must(t, err)
-	c.Start = &manifest.Start{Count: 2, Process: "other process", Coordinator: "other", At: time.Now().UTC()}
+	c.Start = &record.Start{Count: 2, Process: "other process", Coordinator: "other", At: time.Now().UTC()}
 	put := func(key string, record any) {
 		data, err := json.Marshal(record)
 		must(t, err)
@@ -114,10 +116,10 @@ func TestStartsOfCoordinatorThatLives(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	put(manifest.KeyCampaignPrefix+id, c)
+	put(record.KeyCampaignPrefix+id, c)
 	tc.background(func(ctx context.Context) error {
 		for ctx.Err() == nil {
-			put(manifest.KeyCoordinatorPrefix+"other", manifest.CoordinatorBeat{Name: "other", ID: c.Start.Process, At: time.Now().UTC()})
+			put(record.KeyCoordinatorPrefix+"other", record.CoordinatorBeat{Name: "other", ID: c.Start.Process, At: time.Now().UTC()})
 			_ = retry.Sleep(ctx, 50*time.Millisecond)
 		}
 		return nil
@@ -160,7 +162,9 @@ func TestStartsWithProgress(t *testing.T) {
 		t.Fatalf("%d windows", n)
 	}
 	tc.leadUntilCrash(inject("nothing", noFault))
-	tc.await(id, "all windows", func(s manifest.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
+	tc.await(id, "all windows", func(s record.CampaignStatus) bool {
+		return s.Status.Complete && s.Status.Windows == len(tc.windows(id))
+	})
 	tc.wantNoMark(id)
 }
 
@@ -170,12 +174,12 @@ func TestStartsOfWaitingCampaigns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		phase   manifest.Phase
+		phase   record.Phase
 		problem string
 		rows    shard.Rows
 	}{
-		{name: "preflight", phase: manifest.PhasePreflight, rows: hintedRows(2 * 16)},
-		{name: "dataset", phase: manifest.PhaseQueued, problem: "waiting for the dataset", rows: filteredRows(hintedRows(1), func(*manifest.Row) (bool, error) {
+		{name: "preflight", phase: record.PhasePreflight, rows: hintedRows(2 * 16)},
+		{name: "dataset", phase: record.PhaseQueued, problem: "waiting for the dataset", rows: filteredRows(hintedRows(1), func(*manifest.Row) (bool, error) {
 			return false, fmt.Errorf("list: %w", storage.ErrUnavailable)
 		})},
 	} {
@@ -187,7 +191,7 @@ func TestStartsOfWaitingCampaigns(t *testing.T) {
 			lead := func() (stop func()) {
 				stop = tc.leadWith(func(cfg *coordinator.Config) { cfg.Rows = c.rows })
 				for _, id := range ids {
-					tc.await(id, "the wait of the campaign", func(s manifest.CampaignStatus) bool {
+					tc.await(id, "the wait of the campaign", func(s record.CampaignStatus) bool {
 						return s.Status.Phase == c.phase && strings.Contains(s.Status.Problem, c.problem)
 					})
 				}
@@ -195,16 +199,16 @@ func TestStartsOfWaitingCampaigns(t *testing.T) {
 			}
 			lead()()
 			for _, id := range ids {
-				must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
-				_, err := board.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
-					c.Start = &manifest.Start{Count: 1, Coordinator: "dead"}
+				must(t, tc.board.Delete(t.Context(), record.KeyStatusPrefix+id))
+				_, err := recordtest.Update(t.Context(), tc.board, tc.store, id, func(c *record.Campaign) error {
+					c.Start = &record.Start{Count: 1, Coordinator: "dead"}
 					return nil
 				})
 				must(t, err)
 			}
 			defer lead()()
 			for _, id := range ids {
-				tc.await(id, "one counted start", func(s manifest.CampaignStatus) bool {
+				tc.await(id, "one counted start", func(s record.CampaignStatus) bool {
 					start := s.Campaign.Start
 					return start != nil && start.Count == 1 && start.Process != ""
 				})

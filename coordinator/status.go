@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // idleAfter is the time without an outcome and without a leased item after which a campaign is not worked on: workers serve a higher class.
@@ -18,11 +18,12 @@ func (r *runner) publishStatus(ctx context.Context, leased int) error {
 }
 
 // publishStatusOf is publishStatus with the phase and the reason of a record that is not written yet.
-func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leased int) error {
+func (r *runner) publishStatusOf(ctx context.Context, c *record.Campaign, leased int) error {
 	now := r.s.cfg.Now()
-	s := manifest.Status{
+	s := record.Status{
 		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.describe(), Complete: r.windows.complete,
-		Counts:  r.outcomes.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
+		Windows: r.windows.published,
+		Counts:  r.outcomes.ledger.Total(leased, c.Phase == record.PhaseCancelled),
 		Workers: r.s.workers.Live(r.rec.Spec.Pool), Ended: r.s.workers.Ended(), At: now.UTC(),
 	}
 	u := r.used()
@@ -36,7 +37,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		if s.Workers > 0 && (s.Counts.Running > 0 || now.Sub(r.outcomes.progress) < idleAfter) { // otherwise the rate is that of the past
 			s.Left, s.LeftLow, s.LeftHigh = r.outcomes.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 		}
-		s.Late, r.slack, r.slackKnown = c.Spec.Lateness(s, r.status.last.Late, now)
+		s.Late, r.slack, r.slackKnown = c.Lateness(s, r.status.last.Late, now)
 		if _, near := r.compareBudgets(); !r.opening { // keepCounts has kept the warning
 			for _, text := range []string{near, r.holdNear, s.Late.Sentence(c.Spec.Deadline)} {
 				s.Warning = strings.Trim(s.Warning+"; "+text, "; ")
@@ -59,17 +60,17 @@ func (r *runner) hurry(ctx context.Context) error {
 	if r.status.last.Late == "" || r.rec.Urgent || !r.rec.Open() {
 		return nil
 	}
-	return r.save(ctx, func(c *manifest.Campaign) { c.Urgent = true })
+	return r.save(ctx, func(c *record.Campaign) { c.Urgent = true })
 }
 
 // keepCounts replaces the counts of a status by those of the last one, also of another leader: before the ledger is complete, and as long
 // as it has fewer outcomes because it gets those that the last leader had read from the stream again. A new campaign has no counts.
-func (r *runner) keepCounts(s *manifest.Status) {
+func (r *runner) keepCounts(s *record.Status) {
 	last, ok := r.status.last, r.status.last.ID != ""
-	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
+	settled := func(c record.Counts) int { return c.Done + c.Failed + c.Dead }
 	switch {
 	case r.opening && ok:
-		s.Complete, s.Warning = last.Complete, last.Warning
+		s.Complete, s.Windows, s.Warning = last.Complete, last.Windows, last.Warning
 	case r.opening:
 		return
 	case !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.outcomes.since) > rereadLimit:
@@ -80,11 +81,11 @@ func (r *runner) keepCounts(s *manifest.Status) {
 }
 
 // endedCounts returns the counts of the last status in a phase. No item runs in an ended campaign.
-func endedCounts(n manifest.Counts, phase manifest.Phase) manifest.Counts {
+func endedCounts(n record.Counts, phase record.Phase) record.Counts {
 	if phase.Ended() {
 		n.Pending, n.Running = n.Pending+n.Running, 0
 	}
-	if phase == manifest.PhaseCancelled {
+	if phase == record.PhaseCancelled {
 		n.Cancelled, n.Pending = n.Cancelled+n.Pending, 0
 	}
 	return n

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
 	"ddiff/internal/lifecycle"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 )
 
 // A status is written if counts, phase, workers, problem or warning have changed, after five seconds if its rate has, or after a minute.
@@ -23,7 +23,7 @@ func TestPublishedStatus(t *testing.T) {
 	revision := func() uint64 {
 		t.Helper()
 		must(t, r.publishStatus(t.Context(), 0))
-		_, revision, err := r.s.cfg.Board.Get(t.Context(), manifest.KeyStatusPrefix+r.id)
+		_, revision, err := r.s.cfg.Board.Get(t.Context(), record.KeyStatusPrefix+r.id)
 		must(t, err)
 		return revision
 	}
@@ -49,10 +49,10 @@ func TestPublishedStatus(t *testing.T) {
 		{"rate after five seconds", func() { now = now.Add(time.Millisecond) }, true},
 		{"a leader whose clock was ahead", func() { r.status.last.At = now.Add(time.Hour) }, true},
 		{"counts", func() { r.outcomes.ledger.Add(id(1)) }, true},
-		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
+		{"phase", func() { r.rec.Phase = record.PhasePreflight }, true},
 		{"workers", func() {
-			beat := fmt.Sprintf(`{"name":"one","schema":%d,"at":%q}`, manifest.RecordSchema, now.UTC().Format(time.RFC3339Nano))
-			must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyWorkerPrefix+"one", []byte(beat)))
+			beat := fmt.Sprintf(`{"name":"one","schema":%d,"at":%q}`, record.Schema, now.UTC().Format(time.RFC3339Nano))
+			must(t, r.s.cfg.Board.Put(t.Context(), record.KeyWorkerPrefix+"one", []byte(beat)))
 			watch := lifecycle.Go(t.Context(), func(ctx context.Context) error { return r.s.workers.Watch(ctx, r.s.cfg.health()) })
 			for r.s.workers.Live("") == 0 {
 				time.Sleep(time.Millisecond)
@@ -61,7 +61,7 @@ func TestPublishedStatus(t *testing.T) {
 		}, true},
 		{"problem", func() { fill(999) }, true},
 		{"warning", func() { r.windows.warning = "3 rows are new" }, true},
-		{"the end", func() { r.rec.Phase = manifest.PhaseFinished }, true},
+		{"the end", func() { r.rec.Phase = record.PhaseFinished }, true},
 	} {
 		c.change()
 		next := revision()
@@ -97,8 +97,8 @@ func TestAttackEstimate(t *testing.T) {
 	if left(4) != 0 {
 		t.Error("an estimate without workers")
 	}
-	beat := fmt.Sprintf(`{"name":"one","schema":%d}`, manifest.RecordSchema)
-	must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyWorkerPrefix+"one", []byte(beat)))
+	beat := fmt.Sprintf(`{"name":"one","schema":%d}`, record.Schema)
+	must(t, r.s.cfg.Board.Put(t.Context(), record.KeyWorkerPrefix+"one", []byte(beat)))
 	watch := lifecycle.Go(t.Context(), func(ctx context.Context) error { return r.s.workers.Watch(ctx, r.s.cfg.health()) })
 	for r.s.workers.Live("") == 0 {
 		time.Sleep(time.Millisecond)

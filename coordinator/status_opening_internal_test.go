@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/record"
 	"ddiff/storage"
 )
 
@@ -18,26 +18,26 @@ import (
 func TestStatusWhileOpening(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	changed := func(c *manifest.Campaign) {
-		c.Prior = manifest.PriorFile{SHA256: strings.Repeat("0", 64), Name: "prior"}
+	changed := func(c *record.Campaign) {
+		c.Prior = record.PriorFile{SHA256: strings.Repeat("0", 64), Name: "prior"}
 	}
-	running := manifest.Counts{Items: 4, Pending: 2, Running: 1, Done: 1}
+	running := record.Counts{Items: 4, Pending: 2, Running: 1, Done: 1}
 	for name, tt := range map[string]struct {
-		change func(c *manifest.Campaign)
-		phase  manifest.Phase
-		want   manifest.Counts
+		change func(c *record.Campaign)
+		phase  record.Phase
+		want   record.Counts
 		err    error
 	}{
-		"rejected": {changed, manifest.PhaseRejected, manifest.Counts{Items: 4, Pending: 3, Done: 1}, nil},
-		"cancelled": {func(c *manifest.Campaign) { changed(c); c.Wanted = manifest.WantCancel }, manifest.PhaseCancelled,
-			manifest.Counts{Items: 4, Cancelled: 3, Done: 1}, nil},
-		"waits": {func(c *manifest.Campaign) { c.Spec.Prior = "https://host/prior.onnx" }, manifest.PhaseRunning, running, storage.ErrUnavailable},
+		"rejected": {changed, record.PhaseRejected, record.Counts{Items: 4, Pending: 3, Done: 1}, nil},
+		"cancelled": {func(c *record.Campaign) { changed(c); c.Wanted = record.WantCancel }, record.PhaseCancelled,
+			record.Counts{Items: 4, Cancelled: 3, Done: 1}, nil},
+		"waits": {func(c *record.Campaign) { c.Spec.Prior = "https://host/prior.onnx" }, record.PhaseRunning, running, storage.ErrUnavailable},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
 		r.outcomes.ledger.Settle(r.ledgerIDs(t)[0], 0, ledger.Done, "")
 		r.windows.complete, r.windows.warning = true, "3 rows are new"
 		must(t, r.publishStatus(t.Context(), 1))
-		r.s.archive = r.s.newArchiver(&runners{})
+		r.s.archive = r.s.newArchiver()
 		r.s.cfg.Models = &modelsAt{err: fmt.Errorf("%w: no route", storage.ErrUnavailable)}
 		c := onRecord(t, r, tt.change)
 		opened := newRunner(r.s, c)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -34,11 +34,11 @@ func TestTakeoverKeepsCounts(t *testing.T) {
 		t.Logf("%d statuses", len(all))
 	}
 	tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.awaitPhase(id, record.PhaseFinished)
 }
 
 // halfDone submits a campaign of two tasks and restores at least as many of its items as there are images. stop ends its coordinator.
-func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.Counts, stop func()) {
+func (tc *testCluster) halfDone(name string, images int) (id string, n record.Counts, stop func()) {
 	tc.t.Helper()
 	id = tc.submit(name, 0)
 	stop = tc.lead()
@@ -46,13 +46,13 @@ func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.
 }
 
 // restoreSome restores n items of a campaign, or some more, and returns its counts.
-func (tc *testCluster) restoreSome(id string, n int) manifest.Counts {
+func (tc *testCluster) restoreSome(id string, n int) record.Counts {
 	tc.t.Helper()
 	gate, before := make(chan struct{}), tc.results(id)
 	tc.set(func(item.Item, int) error { <-gate; return nil })
 	stop := tc.work(id)
 	permit(gate, n)
-	tc.await(id, "some outcomes", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= before+n })
+	tc.await(id, "some outcomes", func(s record.CampaignStatus) bool { return s.Status.Counts.Done >= before+n })
 	stopped := make(chan struct{})
 	go func() {
 		stop()
@@ -66,21 +66,21 @@ func (tc *testCluster) restoreSome(id string, n int) manifest.Counts {
 		}
 	}
 	tc.set(nil)
-	return tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
+	return tc.await(id, "all outcomes", func(s record.CampaignStatus) bool {
 		return s.Status.Counts.Running == 0 && s.Status.Counts.Done == tc.results(id)
 	}).Status.Counts
 }
 
 // statuses collects the different statuses of a campaign until the returned function is called.
-func (tc *testCluster) statuses(id string) (end func() []manifest.Status) {
-	var all []manifest.Status
+func (tc *testCluster) statuses(id string) (end func() []record.Status) {
+	var all []record.Status
 	stop := tc.background(func(ctx context.Context) error {
 		for revision := uint64(0); ctx.Err() == nil; pause(ctx, time.Millisecond) {
-			data, at, err := tc.board.Get(ctx, manifest.KeyStatusPrefix+id)
+			data, at, err := tc.board.Get(ctx, record.KeyStatusPrefix+id)
 			if err != nil || at == revision {
 				continue
 			}
-			var s manifest.Status
+			var s record.Status
 			if err := json.Unmarshal(data, &s); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func (tc *testCluster) statuses(id string) (end func() []manifest.Status) {
 		}
 		return nil
 	})
-	return func() []manifest.Status {
+	return func() []record.Status {
 		stop()
 		return all
 	}
@@ -100,19 +100,19 @@ func TestCancelAtTakeover(t *testing.T) {
 	tc := newTestCluster(t, 8)
 	id, n, stop := tc.halfDone("cancelled", 8)
 	stop()
-	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancel)
+	_, err := recordtest.Want(t.Context(), tc.board, tc.store, id, record.WantCancel)
 	must(t, err)
 	var steps atomic.Int64
 	tc.leadWith(func(cfg *coordinator.Config) {
 		cfg.Now = func() time.Time { steps.Add(1); return time.Now() }
 	})
-	want := manifest.Counts{Items: n.Items, Done: n.Done, Cancelled: n.Items - n.Done}
-	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
+	want := record.Counts{Items: n.Items, Done: n.Done, Cancelled: n.Items - n.Done}
+	if got := tc.awaitPhase(id, record.PhaseCancelled).Status.Counts; got != want {
 		t.Errorf("the first status is %+v, want %+v", got, want)
 	}
 	after := steps.Load()
 	wait(t, patience, "more steps of the leader", func() bool { return steps.Load() > after+20 })
-	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
+	if got := tc.awaitPhase(id, record.PhaseCancelled).Status.Counts; got != want {
 		t.Errorf("the last status is %+v, want %+v", got, want)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
 
 // traceOf returns the root span of a campaign's trace. endTrace records it at the end of the campaign; the coordinators that lead
 // until then add spans below it.
-func traceOf(c *manifest.Campaign) trace.SpanContext {
+func traceOf(c *record.Campaign) trace.SpanContext {
 	return telemetry.CampaignSpan(c.ID, c.Submitted)
 }
 
@@ -40,16 +40,16 @@ func (r *runner) startWindowSpan(ctx context.Context, name string, w *shard.Wind
 
 // endTrace records the root span of an ended campaign, from its submission until now. A campaign that was resumed has its root
 // from the first end; endTrace adds a span "end" below it.
-func (r *runner) endTrace(ctx context.Context, p manifest.Phase) {
-	attributes := trace.WithAttributes(attribute.String("ddiff.phase", string(p)), attribute.Int("ddiff.items", r.rec.Items))
+func (r *runner) endTrace(ctx context.Context, p record.Phase, again bool) {
+	attributes := trace.WithAttributes(attribute.String("ddiff.phase", string(p)), attribute.Int("ddiff.items", max(r.status.last.Counts.Items, r.outcomes.ledger.Items())))
 	var span trace.Span
-	if r.rec.Ends > 1 {
+	if again {
 		_, span = r.startSpan(trace.ContextWithRemoteSpanContext(ctx, traceOf(r.rec)), "end", attributes)
 	} else {
 		_, span = r.startSpan(telemetry.ContextWithIdentity(ctx, traceOf(r.rec)), "campaign", attributes,
 			trace.WithNewRoot(), trace.WithTimestamp(r.rec.Submitted))
 	}
-	if p == manifest.PhaseRejected {
+	if p == record.PhaseRejected {
 		span.SetStatus(codes.Error, r.rec.Reason)
 		span.SetAttributes(telemetry.ErrorKey.String(string(p)))
 	}

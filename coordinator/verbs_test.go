@@ -5,10 +5,12 @@ import (
 	"errors"
 	"testing"
 
+	"ddiff/api"
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -37,30 +39,32 @@ func once(name string, act func()) func(string) fault {
 	}
 }
 
-// send sends a command without waiting for its answer.
-func (tc *testCluster) send(id string, command manifest.Command) {
-	_, err := board.Update(tc.t.Context(), tc.board, id, func(c *manifest.Campaign) error {
-		c.Commands = append(c.Commands, command)
-		return nil
-	})
-	if err != nil {
-		tc.t.Error(err)
-	}
+// send sends a command, and returns the channel of its answer.
+func (tc *testCluster) send(id string, c command) <-chan api.Appended {
+	answers := make(chan api.Appended, 1)
+	go func() {
+		a, err := tc.command(id, c)
+		if err != nil {
+			a.Items = -1
+		}
+		answers <- a
+	}()
+	return answers
 }
 
 // wantState requests a state once. It may be called by other goroutines than that of the test.
-func (tc *testCluster) wantState(id string, w manifest.Wanted) {
-	if _, err := board.Want(tc.t.Context(), tc.board, id, w); err != nil {
+func (tc *testCluster) wantState(id string, w record.Wanted) {
+	if _, err := recordtest.Want(tc.t.Context(), tc.board, tc.store, id, w); err != nil {
 		tc.t.Error(err)
 	}
 }
 
-// awaitDone waits until a campaign has finished with n items done and no command left.
-func (tc *testCluster) awaitDone(id string, n int) manifest.CampaignStatus {
+// awaitDone waits until a campaign has finished with n items done.
+func (tc *testCluster) awaitDone(id string, n int) record.CampaignStatus {
 	tc.t.Helper()
-	return tc.await(id, "finished", func(s manifest.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Phase == manifest.PhaseFinished &&
-			len(s.Campaign.Commands) == 0 && s.Status.Counts == manifest.Counts{Items: n, Done: n}
+	return tc.await(id, "finished", func(s record.CampaignStatus) bool {
+		return s.Campaign.Phase == record.PhaseFinished && s.Status.Phase == record.PhaseFinished &&
+			s.Status.Counts == record.Counts{Items: n, Done: n}
 	})
 }
 
@@ -81,24 +85,24 @@ func TestRetrySurvivesCrash(t *testing.T) {
 			id := tc.submit("retry", 0)
 			p := tc.leadUntilCrash(noFaults)
 			tc.work(id)
-			tc.awaitPhase(id, manifest.PhaseFinished)
+			tc.awaitPhase(id, record.PhaseFinished)
 			p.stop()
 			tc.set(nil)
 			tc.image("later", 99)
 			outcomes := []item.Outcome{item.OutcomeFailed, item.OutcomeDead}
-			tc.send(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry, Outcomes: outcomes})
+			answers := tc.send(id, command{ID: "one", Verb: board.VerbRetry, Outcomes: outcomes})
 			p = tc.leadUntilCrash(after(write))
 			<-p.crashed
 			p.stop()
 			tc.leadUntilCrash(noFaults)
-			s := tc.awaitDone(id, 4)
+			tc.awaitDone(id, 4)
 			// A crash between the rebuilt window and the round leaves new items that no command has chosen.
 			least := 4
 			if write == "store shards" {
 				least = 2
 			}
-			if a := s.Campaign.Answered; len(a) != 1 || a[0].Items < least || a[0].Error != "" {
-				t.Errorf("answers %+v, want one of at least %d items", a, least)
+			if a := <-answers; a.Items < least {
+				t.Errorf("answer %+v, want one of at least %d items", a, least)
 			}
 		})
 	}
@@ -107,7 +111,7 @@ func TestRetrySurvivesCrash(t *testing.T) {
 // A campaign is resumed at a moment of its cancellation.
 func TestResumeDuringCancel(t *testing.T) {
 	t.Parallel()
-	for _, write := range []string{"drop consumer", "store campaign.json"} {
+	for _, write := range []string{"drop consumer", "store state"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 1)
@@ -115,12 +119,12 @@ func TestResumeDuringCancel(t *testing.T) {
 			p := tc.leadUntilCrash(noFaults)
 			idle := tc.work(id)
 			tc.set(func(item.Item, int) error { return errHang })
-			tc.awaitPhase(id, manifest.PhaseRunning)
+			tc.awaitPhase(id, record.PhaseRunning)
 			p.stop()
 			idle()
 			tc.set(nil)
-			tc.wantState(id, manifest.WantCancelNow)
-			tc.leadUntilCrash(once(write, func() { tc.wantState(id, manifest.WantRun) }))
+			tc.wantState(id, record.WantCancelNow)
+			tc.leadUntilCrash(once(write, func() { tc.wantState(id, record.WantRun) }))
 			tc.work(id)
 			tc.awaitDone(id, 2)
 		})
@@ -133,13 +137,13 @@ func TestResumeAfterCrashDuringPause(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	id := tc.submit("pause", 0)
 	p := tc.leadUntilCrash(noFaults)
-	tc.await(id, "preflight", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
+	tc.await(id, "preflight", func(s record.CampaignStatus) bool { return s.Campaign.Phase == record.PhasePreflight })
 	p.stop()
-	tc.wantState(id, manifest.WantPause)
+	tc.wantState(id, record.WantPause)
 	p = tc.leadUntilCrash(after("pause"))
 	<-p.crashed
 	p.stop()
-	tc.wantState(id, manifest.WantRun)
+	tc.wantState(id, record.WantRun)
 	tc.leadUntilCrash(noFaults)
 	tc.work(id)
 	tc.awaitDone(id, 2)
@@ -148,7 +152,7 @@ func TestResumeAfterCrashDuringPause(t *testing.T) {
 // A coordinator dies while a campaign ends: the record says that it has ended only if the status does.
 func TestStatusOfEndedCampaignSurvivesCrash(t *testing.T) {
 	t.Parallel()
-	for _, write := range []string{"drop work", "status", "store campaign.json"} {
+	for _, write := range []string{"drop work", "status", "store state"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 1)
@@ -173,14 +177,14 @@ func TestStatusOfEndedCampaignSurvivesCrash(t *testing.T) {
 func TestCancelRejectedCampaign(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
-	tc.check = manifest.Checked{Failed: "memory", Reason: "too little"}
+	tc.check = record.Checked{Failed: "memory", Reason: "too little"}
 	id := tc.submit("reject", 0)
 	tc.leadUntilCrash(noFaults)
 	tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseRejected)
-	tc.wantState(id, manifest.WantCancel)
-	s := tc.awaitPhase(id, manifest.PhaseCancelled)
-	if s.Campaign.Reason != "preflight: memory: too little" || s.Status.Counts != (manifest.Counts{Items: 2, Cancelled: 2}) {
+	tc.awaitPhase(id, record.PhaseRejected)
+	tc.wantState(id, record.WantCancel)
+	s := tc.awaitPhase(id, record.PhaseCancelled)
+	if s.Campaign.Reason != "preflight: memory: too little" || s.Status.Counts != (record.Counts{Items: 2, Cancelled: 2}) {
 		t.Errorf("reason %q, counts %+v", s.Campaign.Reason, s.Status.Counts)
 	}
 }
@@ -198,12 +202,12 @@ func TestCancelCountsFailedItems(t *testing.T) {
 	id := tc.submit("count", 0)
 	p := tc.leadUntilCrash(noFaults)
 	tc.work(id)
-	tc.await(id, "one failed item", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Failed == 1 })
+	tc.await(id, "one failed item", func(s record.CampaignStatus) bool { return s.Status.Counts.Failed == 1 })
 	p.stop()
-	tc.wantState(id, manifest.WantCancelNow)
+	tc.wantState(id, record.WantCancelNow)
 	tc.leadUntilCrash(noFaults)
-	s := tc.awaitPhase(id, manifest.PhaseCancelled)
-	if s.Status.Counts != (manifest.Counts{Items: 2, Failed: 1, Cancelled: 1}) {
+	s := tc.awaitPhase(id, record.PhaseCancelled)
+	if s.Status.Counts != (record.Counts{Items: 2, Failed: 1, Cancelled: 1}) {
 		t.Errorf("counts %+v", s.Status.Counts)
 	}
 }
@@ -214,8 +218,8 @@ func TestResumeBeforePauseIsApplied(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 2)
 	id := tc.submit("early", 0)
-	tc.wantState(id, manifest.WantPause)
-	tc.send(id, manifest.Command{ID: "early", Verb: manifest.CommandRetry})
+	tc.wantState(id, record.WantPause)
+	tc.send(id, command{ID: "early", Verb: board.VerbRetry})
 	tc.work(id)
 	opened := false
 	tc.leadWith(func(c *coordinator.Config) {
@@ -223,10 +227,27 @@ func TestResumeBeforePauseIsApplied(t *testing.T) {
 		c.Open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			if !opened {
 				opened = true
-				tc.wantState(id, manifest.WantRun)
+				tc.wantState(id, record.WantRun)
 			}
 			return open(ctx, campaign, attempts)
 		}
 	})
 	tc.awaitDone(id, 4)
+}
+
+// TestVerbAskedAgain: a door that asks again after the end of a verb gets the same answer.
+func TestVerbAskedAgain(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.lead()
+	id := tc.submit("again", 1)
+	tc.work(id)
+	tc.awaitPhase(id, record.PhaseFinished)
+	tc.image("more", 7)
+	for range 2 {
+		a, err := tc.command(id, command{ID: "one-key", Verb: board.VerbAppend})
+		if must(t, err); a.Items != 2 {
+			t.Errorf("%d appended items, want 2", a.Items)
+		}
+	}
 }

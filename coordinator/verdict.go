@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"ddiff/coordinator/board"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/record"
 )
 
 // rejection is an error of the campaign itself, such as a missing dataset. The campaign is rejected with it, after a second look: one
@@ -65,8 +65,8 @@ func (r *runner) rejectOrDoubt(ctx context.Context, reason string) error {
 // repeatPreflight lets a worker check the campaign again whose preflight has failed. A preflight that has ended its workers is not
 // repeated: it has had several looks, which cost a worker each.
 func (r *runner) repeatPreflight(ctx context.Context) error {
-	if c := r.trial.checked; r.rec.Phase != manifest.PhasePreflight || c == nil || c.Failed == manifest.CheckedByNone {
+	if c := r.trial.checked; r.rec.Phase != record.PhasePreflight || c == nil || c.Failed == record.CheckedByNone {
 		return nil
 	}
-	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Round = manifest.PhaseQueued, c.Round+1 })
+	return r.save(ctx, func(c *record.Campaign) { c.Phase, c.Round = record.PhaseQueued, c.Round+1 })
 }

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
-	"ddiff/dataset"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/dataset"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 
@@ -22,7 +24,7 @@ import (
 // once, rejects no campaign. Meanwhile the status has the reason.
 func TestAttackOneLie(t *testing.T) {
 	t.Parallel()
-	doubts := func(s manifest.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "looks again") }
+	doubts := func(s record.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "looks again") }
 	t.Run("dataset", func(t *testing.T) {
 		t.Parallel()
 		tc := newTestCluster(t, 2)
@@ -41,7 +43,7 @@ func TestAttackOneLie(t *testing.T) {
 		if s := tc.await(id, "a doubt", doubts); !strings.Contains(s.Status.Problem, manifest.ErrEmptyDataset.Error()) {
 			t.Errorf("problem %q", s.Status.Problem)
 		}
-		tc.awaitPhase(id, manifest.PhaseFinished)
+		tc.awaitPhase(id, record.PhaseFinished)
 	})
 	t.Run("preflight", func(t *testing.T) {
 		t.Parallel()
@@ -54,7 +56,7 @@ func TestAttackOneLie(t *testing.T) {
 		tc.mu.Lock()
 		tc.check.Failed = ""
 		tc.mu.Unlock()
-		tc.awaitPhase(id, manifest.PhaseFinished)
+		tc.awaitPhase(id, record.PhaseFinished)
 	})
 	t.Run("prior", func(t *testing.T) {
 		t.Parallel()
@@ -62,10 +64,10 @@ func TestAttackOneLie(t *testing.T) {
 		models := &countedErrors{err: fmt.Errorf("%w: NoSuchKey", dataset.ErrNotFound)}
 		spec := tc.spec("lie")
 		spec.Prior = "s3://priors/a.onnx"
-		_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+		_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 		must(t, err)
 		tc.leadWith(func(c *coordinator.Config) { c.Models, c.Restart = models, 50*time.Millisecond })
-		s := tc.awaitPhase(spec.ID(), manifest.PhaseRejected)
+		s := tc.awaitPhase(spec.ID(), record.PhaseRejected)
 		if n := models.calls.Load(); n != 2 || !strings.Contains(s.Campaign.Reason, "not found") {
 			t.Errorf("%d looks at a prior that is missing, reason %q", n, s.Campaign.Reason)
 		}
@@ -96,11 +98,11 @@ func TestManyProblems(t *testing.T) {
 	if text := spec.Validate(manifest.Catalogue{}).Error(); len(text) <= queue.MaxRecordBytes {
 		t.Fatalf("the problems fit into a record: %d bytes", len(text))
 	}
-	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.log = slog.New(slog.DiscardHandler) // they are in the log, too
 	tc.lead()
-	s := tc.awaitPhase(spec.ID(), manifest.PhaseRejected)
+	s := tc.awaitPhase(spec.ID(), record.PhaseRejected)
 	if reason := s.Campaign.Reason; !strings.Contains(reason, "tasks[0].params.newer") || len(reason) > 10<<10 || s.Status.Reason != reason {
 		t.Errorf("%d bytes of reason: %.200s", len(reason), reason)
 	}

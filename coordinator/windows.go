@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/shard"
 	"ddiff/storage"
 )
 
@@ -19,6 +19,7 @@ type windows struct {
 	campaign string
 
 	stored     int              // number of windows
+	published  int              // number of windows that the queue has had
 	next       shard.Position   // where the next window begins
 	complete   bool             // the last window is in storage
 	sound      int              // number of the first window with items, -1 without one

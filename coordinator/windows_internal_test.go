@@ -7,18 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/coordinator/ledger"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
 // windowOf returns a window of n items of a campaign.
 func windowOf(r *runner, number, first, n int) *shard.Window {
-	w := &shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Number: number, Item: first, Items: n, Row: first, Rows: n}}
+	w := &shard.Window{Header: shard.Header{Schema: record.Schema, Campaign: r.id, Number: number, Item: first, Items: n, Row: first, Rows: n}}
 	w.Items = items(first, n)
 	return w
 }
@@ -74,7 +76,7 @@ func TestStoreWindow(t *testing.T) {
 	} {
 		var log strings.Builder
 		r := decidingRunner(t, &now, &log).onBoard(t)
-		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase = tt.released, manifest.PhaseRunning }))
+		must(t, r.save(t.Context(), func(c *record.Campaign) { c.Released, c.Phase = tt.released, record.PhaseRunning }))
 		if tt.there {
 			putWindow(t, r, windowOf(r, 0, 0, tt.items))
 		}
@@ -132,17 +134,17 @@ func TestSaveAndOfferedRecord(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, later := range []bool{false, true} {
 		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-		offered, revision := *r.rec, uint64(1)
-		if later {
-			revision = 1 << 62
+		offered := *r.rec
+		if offered.Number = 1; later {
+			offered.Number = 9
 		}
-		r.offer(&offered, revision)
-		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePreflight }))
-		if (r.offered != nil) != later || (r.revision == revision) != later || r.revision < revision {
-			t.Errorf("later %t: offered %v, revision %d", later, r.offered, r.revision)
+		r.offer(&offered)
+		must(t, r.save(t.Context(), func(c *record.Campaign) { c.Phase = record.PhasePreflight }))
+		if (r.offered != nil) != later || r.newest.number != offered.Number || r.rec.Number != 1 {
+			t.Errorf("later %t: offered %v, newest %+v, number %d", later, r.offered, r.newest, r.rec.Number)
 		}
 		stored, err := board.Load(t.Context(), r.s.cfg.Store, r.id)
-		if err != nil || stored.Phase != manifest.PhasePreflight || r.rec.Phase != manifest.PhasePreflight {
+		if err != nil || stored.Phase != record.PhasePreflight || r.rec.Phase != record.PhasePreflight {
 			t.Errorf("the stored record is %+v, %v", stored, err)
 		}
 	}
@@ -153,28 +155,28 @@ func TestSaveAdoptsRecord(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-	refuse := func(*manifest.Campaign) bool { return false }
-	rename := func(c *manifest.Campaign) { c.Reason = "changed" }
+	refuse := func(*record.Campaign) bool { return false }
+	rename := func(c *record.Campaign) { c.Reason = "changed" }
 	if err := r.saveIf(t.Context(), refuse, rename); err != nil || r.rec.Reason != "" {
 		t.Errorf("a refused save: %+v, %v", r.rec, err)
 	}
-	_, err := board.Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
-		c.Phase = manifest.PhaseCanary
+	_, err := recordtest.Update(t.Context(), r.s.cfg.Board, r.s.cfg.Store, r.id, func(c *record.Campaign) error {
+		c.Phase = record.PhaseCanary
 		return nil
 	})
 	must(t, err)
-	if err := r.save(t.Context(), rename); err != nil || r.rec.Reason != "" || r.rec.Phase != manifest.PhaseCanary {
+	if err := r.save(t.Context(), rename); err != nil || r.rec.Reason != "" || r.rec.Phase != record.PhaseCanary {
 		t.Errorf("a save after another leader's: %+v, %v", r.rec, err)
 	}
-	r.rec.Prior.SHA256, r.rec.Operators = strings.Repeat("0", 64), []manifest.OperatorFile{{Path: "a.onnx"}}
+	r.rec.Prior, r.rec.Operators = record.PriorFile{SHA256: strings.Repeat("0", 64), Name: "p"}, []record.OperatorFile{{Path: "a.onnx"}}
 	must(t, r.save(t.Context(), rename))
 	c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil || c.Reason != "changed" || c.Prior.SHA256 != r.rec.Prior.SHA256 || len(c.Operators) != 1 {
 		t.Errorf("saved %+v, %v", c, err)
 	}
 	// Fields that this leader does not know stay.
-	r.rec.Prior, r.rec.Operators = manifest.PriorFile{}, nil
-	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }))
+	r.rec.Prior, r.rec.Operators = record.PriorFile{}, nil
+	must(t, r.save(t.Context(), func(c *record.Campaign) { c.Reason = "again" }))
 	if c, err = board.Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 {
 		t.Errorf("saved %+v, %v", c, err)
 	}
@@ -199,11 +201,11 @@ func TestPublishedPreflight(t *testing.T) {
 		}
 		must(t, r.publishPreflight(t.Context(), all))
 		work := workIn(t, r)
-		l := work[manifest.IDPreflight]
+		l := work[record.IDPreflight]
 		if len(work) != 1 || l == nil {
 			t.Fatalf("%d classes: %d items in the queue", tt.classes, len(work))
 		}
-		p, err := manifest.Decode[manifest.Preflight](l.Payload())
+		p, err := record.Decode[record.Preflight](l.Payload())
 		if err != nil || p.Campaign != r.id || len(p.Items) != tt.want {
 			t.Errorf("%d classes of %d images: %d items, %v", tt.classes, tt.images, len(p.Items), err)
 		}

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
@@ -18,9 +19,10 @@ import (
 type work struct {
 	*queue.Queue // nil until it is opened
 	metrics      *telemetry.Cluster
-	paused       bool      // the queue delivers nothing
-	stalled      time.Time // since when it holds too few items
-	unchecked    int       // ticks since the last check, while the campaign waits
+	paused       bool         // the queue delivers nothing
+	stalled      time.Time    // since when it holds too few items
+	unchecked    int          // ticks since the last check, while the campaign waits
+	unsent       []queue.Work // items for which the queue had no room
 }
 
 // pause pauses or resumes the queue.
@@ -38,6 +40,7 @@ func (q *work) pause(ctx context.Context, paused bool) error {
 
 // drop drops all items.
 func (q *work) drop(ctx context.Context) error {
+	q.unsent = nil
 	if err := q.Drop(ctx); err != nil {
 		return fmt.Errorf("drop work: %w", err)
 	}
@@ -84,12 +87,29 @@ func (q *work) publish(ctx context.Context, items []item.Item, pending func(id s
 		if err != nil {
 			return 0, fmt.Errorf("publish item %s: %w", it.Name, err)
 		}
-		all = append(all, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: manifest.EncodeItem(data), Round: round})
+		all = append(all, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: record.EncodeItem(data), Round: round})
 	}
+	q.unsent = slices.DeleteFunc(q.unsent, func(w queue.Work) bool { return chosen[w.ID] }) // of another round
 	return len(all), q.send(ctx, all)
 }
 
-// send publishes work. Duplicates are not an error.
+// sendRest publishes items for which there was no room, as many as fit now.
+func (q *work) sendRest(ctx context.Context, pending func(id string) bool) error {
+	const atOnce = 256
+	rest := slices.DeleteFunc(q.unsent, func(w queue.Work) bool { return !pending(w.ID) })
+	for q.unsent = nil; len(rest) > 0 && len(q.unsent) == 0; {
+		n := min(len(rest), atOnce)
+		if err := q.send(ctx, rest[:n:n]); err != nil {
+			q.unsent = append(q.unsent, rest...)
+			return err
+		}
+		rest = rest[n:]
+	}
+	q.unsent = append(q.unsent, rest...)
+	return nil
+}
+
+// send publishes work. Duplicates are not an error, nor are items for which the queue has no room: they wait in unsent.
 func (q *work) send(ctx context.Context, all []queue.Work) error {
 	if len(all) == 0 {
 		return nil
@@ -103,9 +123,18 @@ func (q *work) send(ctx context.Context, all []queue.Work) error {
 		return err
 	}
 	q.metrics.Publish(ctx, len(all)-len(refused.Refused))
+	full := map[string]bool{}
 	for _, f := range refused.Refused {
-		if !errors.Is(f.Err, queue.ErrDuplicate) {
+		switch {
+		case errors.Is(f.Err, queue.ErrFull):
+			full[f.ID] = true
+		case !errors.Is(f.Err, queue.ErrDuplicate):
 			return fmt.Errorf("publish %d items: %w", len(all), err)
+		}
+	}
+	for _, w := range all {
+		if full[w.ID] {
+			q.unsent = append(q.unsent, w)
 		}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"ddiff/internal/queue"
 	"ddiff/internal/retry"
-	"ddiff/queue"
 )
 
 // suspect reports whether an item runs alone: an earlier attempt ended without an answer, a worker asked for a second

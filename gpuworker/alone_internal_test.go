@@ -14,9 +14,9 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/workertest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
 	"ddiff/restore/item"
 	"ddiff/telemetry"
 )

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/workertest"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 

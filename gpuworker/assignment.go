@@ -2,14 +2,15 @@ package gpuworker
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore"
-	"ddiff/restore/job"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 // Assignment supplies everything that a worker needs to process leased items of one campaign.
@@ -37,6 +38,8 @@ type Assignment struct {
 	// Refuse, if not nil, is called when this version of ddiff cannot process an item of the campaign. The worker then
 	// releases the item for other workers. Default: such an item fails.
 	Refuse func(reason error)
+	// Deleted, if not nil, reports whether the campaign was deleted. It costs a request to the store.
+	Deleted func(ctx context.Context) (bool, error)
 	// Done, if not nil, is called once, after the worker has settled all items.
 	Done func()
 }
@@ -51,7 +54,11 @@ type assigned struct {
 	Assignment
 	loader    job.Loader
 	unsettled atomic.Int32 // number of items
+	looked    atomic.Int64 // when the campaign was last known not to be deleted, in nanoseconds of the wall clock
 }
+
+// deletedAge is how long a look for the deletion of a campaign counts: the items that are written together cost one request.
+const deletedAge = 5 * time.Second
 
 func newAssigned(a Assignment, items int, decoding *raster.Budget, memory int64) *assigned {
 	if a.Lifetime == nil {
@@ -59,7 +66,25 @@ func newAssigned(a Assignment, items int, decoding *raster.Budget, memory int64)
 	}
 	out := &assigned{Assignment: a, loader: job.Loader{Engine: a.Engine, Operators: a.Operators, Sources: a.Sources, Budget: decoding, Memory: memory}}
 	out.unsettled.Store(int32(items))
+	out.looked.Store(time.Now().UnixNano())
 	return out
+}
+
+// checkDeleted returns errCancelled if the campaign was deleted: a worker that was stopped since it has leased the items writes no result.
+func (a *assigned) checkDeleted(ctx context.Context) error {
+	now := time.Now().UnixNano()
+	if a.Deleted == nil || time.Duration(now-a.looked.Load()).Abs() < deletedAge {
+		return nil
+	}
+	deleted, err := a.Deleted(ctx)
+	if err == nil && deleted {
+		return errCancelled
+	}
+	if err != nil {
+		return fmt.Errorf("look whether the campaign was deleted: %w", err)
+	}
+	a.looked.Store(now)
+	return nil
 }
 
 // settled counts one settled item.

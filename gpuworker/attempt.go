@@ -9,16 +9,16 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
 // This file is the end of an attempt, from the answer of a stage to the acknowledgement: the cause of the answer's error chooses one of six
@@ -81,7 +81,9 @@ var causes = []struct {
 	kind kind
 	why  why
 }{
-	{"the campaign is cancelled at once", func(_ context.Context, t *task, _ error) bool { return t.assigned.cancelled() }, dropped, ""},
+	{"the campaign is cancelled at once", func(_ context.Context, t *task, err error) bool {
+		return t.assigned.cancelled() || errors.Is(err, errCancelled)
+	}, dropped, ""},
 	{"a stage exceeds its limit", anyOf(guard.ErrHung), retried, ""},
 	{"the worker drains", func(ctx context.Context, _ *task, err error) bool {
 		return ctx.Err() != nil && errors.Is(err, ctx.Err())
@@ -239,13 +241,13 @@ func (w *Worker) confirm(disputed []string, reason error) error {
 
 // publishOutcome publishes the event of an outcome: the result of an item, or the answer to a preflight.
 func (w *Worker) publishOutcome(ctx context.Context, l lease, t *task, o outcome, res *item.Result) error {
-	isCheck := t.checked != nil || t.lease.Class() == manifest.ClassPreflight
+	isCheck := t.checked != nil || t.lease.Class() == record.ClassPreflight
 	var event any = t.checked
 	switch {
 	case isCheck && o.kind != done:
-		answer := manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: o.err.Error()}
+		answer := record.Checked{Worker: w.cfg.Name, Failed: record.ClassPreflight, Reason: o.err.Error()}
 		if errors.Is(o.err, errCrashed) {
-			answer.Failed = manifest.CheckedByNone
+			answer.Failed = record.CheckedByNone
 		}
 		event = answer
 	case !isCheck:

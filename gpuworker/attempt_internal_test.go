@@ -13,11 +13,11 @@ import (
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -123,7 +123,7 @@ func TestAttackOrderOfCalls(t *testing.T) {
 		tk := &task{lease: suspected, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), starts: make([]attemptStart, 1)}
 		tk.Item = item.Item{ID: "a", Campaign: "a", Task: "hdr"}
 		if tt.checked {
-			tk.checked = &manifest.Checked{Failed: CheckMemory}
+			tk.checked = &record.Checked{Failed: CheckMemory}
 		}
 		err = w.conclude(t.Context(), l, tk, tt.o, &item.Result{Item: tk.Item, Outcome: item.OutcomeDone})
 		if got := strings.Join(l.calls, ", "); got != tt.calls || (err != nil) != (tt.lost != "" && tt.o.kind != dropped) {

@@ -9,22 +9,22 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/manifest"
-	"ddiff/queue"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
 // storedLogs returns the records of attempts in a store.
-func storedLogs(t *testing.T, s *storage.Dir) (all []manifest.AttemptLog) {
+func storedLogs(t *testing.T, s *storage.Dir) (all []record.AttemptLog) {
 	t.Helper()
-	for info, err := range s.List(t.Context(), manifest.LogsFolder) {
+	for info, err := range s.List(t.Context(), record.LogsFolder) {
 		must(t, err)
 		data, err := s.Get(t.Context(), info.Key)
 		must(t, err)
-		var a manifest.AttemptLog
+		var a record.AttemptLog
 		if err := json.Unmarshal(data, &a); err != nil || a.Key("a") != info.Key {
 			t.Fatalf("%s has %s, %v", info.Key, data, err)
 		}
@@ -42,21 +42,21 @@ func TestStoredLogOfAttempt(t *testing.T) {
 		return quietWorker(t, func(c *Config) { c.Log, c.Logger, c.Now = tail, slog.New(tail), clock.now })
 	}
 	l := leaseNew(t, q, 1)[0]
-	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}}))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: record.ClassPreflight, ID: record.IDPreflight, Payload: []byte("{}")}}))
 	check := leaseAgain(t, q, 1)[0]
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
 	for name, tt := range map[string]struct {
 		change func(*Worker, *task)
 		reason error
-		want   *manifest.AttemptLog
+		want   *record.AttemptLog
 	}{
 		"without a log":   {func(w *Worker, _ *task) { w.cfg.Log = nil }, errItem, nil},
 		"without a store": {func(_ *Worker, t *task) { t.assigned.Store = nil }, errItem, nil},
-		"read preflight":  {func(_ *Worker, t *task) { t.preflight = &manifest.Preflight{} }, errItem, nil},
+		"read preflight":  {func(_ *Worker, t *task) { t.preflight = &record.Preflight{} }, errItem, nil},
 		"preflight":       {func(_ *Worker, t *task) { t.lease = check }, errItem, nil},
-		"retried":         {func(*Worker, *task) {}, errItem, &manifest.AttemptLog{Reason: errItem.Error()}},
-		"no reason":       {func(*Worker, *task) {}, nil, &manifest.AttemptLog{}},
-		"traced": {func(_ *Worker, t *task) { t.ctx = trace.ContextWithSpanContext(t.ctx, span) }, errItem, &manifest.AttemptLog{
+		"retried":         {func(*Worker, *task) {}, errItem, &record.AttemptLog{Reason: errItem.Error()}},
+		"no reason":       {func(*Worker, *task) {}, nil, &record.AttemptLog{}},
+		"traced": {func(_ *Worker, t *task) { t.ctx = trace.ContextWithSpanContext(t.ctx, span) }, errItem, &record.AttemptLog{
 			Reason: errItem.Error(), TraceID: span.TraceID().String(),
 		}},
 	} {
@@ -67,7 +67,7 @@ func TestStoredLogOfAttempt(t *testing.T) {
 		own.cfg.Logger.Info("a line", "id", l.ID())
 		tt.change(own, tk)
 		log.Reset()
-		own.storeLog(t.Context(), tk, manifest.AttemptRetried, tt.reason)
+		own.storeLog(t.Context(), tk, record.AttemptRetried, tt.reason)
 		all := storedLogs(t, s)
 		if log.Len() > 0 || len(all) != min(1, len(all)) || (len(all) == 1) != (tt.want != nil) {
 			t.Errorf("%s: %d records, log %s", name, len(all), log)
@@ -76,7 +76,7 @@ func TestStoredLogOfAttempt(t *testing.T) {
 			continue
 		}
 		a := all[0]
-		if a.ID != l.ID() || a.Name != "image" || a.Task != "hdr" || a.Attempt != 1 || a.Worker != "tester" || a.Outcome != manifest.AttemptRetried ||
+		if a.ID != l.ID() || a.Name != "image" || a.Task != "hdr" || a.Attempt != 1 || a.Worker != "tester" || a.Outcome != record.AttemptRetried ||
 			!a.At.Equal(clock.time) || len(a.Lines) == 0 || a.Reason != tt.want.Reason || a.TraceID != tt.want.TraceID {
 			t.Errorf("%s: record %+v", name, a)
 		}
@@ -86,7 +86,7 @@ func TestStoredLogOfAttempt(t *testing.T) {
 	w := worker()
 	log.Reset()
 	for range 2 {
-		w.storeLog(t.Context(), tk, manifest.AttemptRetried, errItem)
+		w.storeLog(t.Context(), tk, record.AttemptRetried, errItem)
 	}
 	if n := strings.Count(log.String(), "could not store the log of an attempt"); n != 1 {
 		t.Errorf("%d log lines: %s", n, log)
@@ -99,8 +99,8 @@ type checks struct {
 	err error
 }
 
-func (c checks) check(context.Context, *task) (manifest.Checked, error) {
-	return manifest.Checked{Worker: "tester"}, c.err
+func (c checks) check(context.Context, *task) (record.Checked, error) {
+	return record.Checked{Worker: "tester"}, c.err
 }
 
 // Each error of a preflight's checks has its effect on the queue: an answer, or another lease with its attempt and marks.
@@ -141,7 +141,7 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		if tt.refuses {
 			a.Refuse = func(error) { refusals++ }
 		}
-		tk := &task{lease: at(t, q, id, 1, queue.Marks{Faults: tt.faults}), assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), preflight: &manifest.Preflight{}}
+		tk := &task{lease: at(t, q, id, 1, queue.Marks{Faults: tt.faults}), assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), preflight: &record.Preflight{}}
 		ctx := tt.ctx
 		if ctx == nil {
 			ctx = t.Context()
@@ -171,7 +171,7 @@ func TestPreflightThatCannotBeSettled(t *testing.T) {
 	var tasks []*task
 	for _, l := range leaseNew(t, q, 4) {
 		tk := taskOf(t, l, Assignment{Campaign: "a", Store: emptyStore(t)})
-		tk.preflight = &manifest.Preflight{}
+		tk.preflight = &record.Preflight{}
 		tasks = append(tasks, tk)
 	}
 	must(t, tasks[1].lease.Ack(t.Context()))

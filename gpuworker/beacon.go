@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"time"
 
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // beatInterval is the time between two heartbeats.
@@ -34,7 +35,7 @@ type Beacon struct {
 // Run publishes until ctx ends. Then it deletes the worker's record, unless the worker hung: the record then names the stage. The record of
 // a killed worker remains; its time shows its age.
 func (b *Beacon) Run(ctx context.Context) error {
-	key := manifest.KeyWorkerPrefix + queue.Token(b.Worker.cfg.Name)
+	key := record.KeyWorkerPrefix + queue.Token(b.Worker.cfg.Name)
 	b.Worker.beating.Store(true)
 	defer b.Worker.beating.Store(false)
 	tick := time.NewTicker(beatInterval)
@@ -90,7 +91,7 @@ func (b *Beacon) publish(ctx context.Context, key string) error {
 func (w *Worker) Health() error { return w.watchdog.Failure() }
 
 // Beat returns the worker's heartbeat without the fields of its Beacon.
-func (w *Worker) Beat() manifest.Beat {
+func (w *Worker) Beat() record.Beat {
 	hung := ""
 	if err := w.Health(); err != nil {
 		hung = err.Error()
@@ -101,11 +102,16 @@ func (w *Worker) Beat() manifest.Beat {
 	}
 	reason := ""
 	campaign, cause := w.breaker.Suspension()
+	if cause == nil {
+		if cause = w.stats.unsettled.reason(); cause != nil {
+			campaign = ""
+		}
+	}
 	if cause != nil {
 		reason = oneLine(cause)
 	}
-	return manifest.Beat{
-		Name: w.cfg.Name, Version: w.cfg.Version, Schema: manifest.RecordSchema,
+	return record.Beat{
+		Name: w.cfg.Name, Version: w.cfg.Version, Schema: record.Schema,
 		Held: w.Held(), Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),
 		Started: w.started, Solving: w.solving.Load(), Draining: w.stats.draining.Load(), Hung: hung, Suspended: reason, SuspendedCampaign: campaign, Refused: refused, At: w.cfg.Now().UTC(),
 	}

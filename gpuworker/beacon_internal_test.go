@@ -12,20 +12,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ddiff/gpuworker/guard"
+	"ddiff/internal/gpuworker/guard"
 	"ddiff/internal/lifecycle"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/solver"
 )
 
 // memoryBoard records the calls of a beacon, and fails on request.
 type memoryBoard struct {
 	mu    sync.Mutex
 	calls []string
-	last  manifest.Beat
+	last  record.Beat
 	err   error
 	limit time.Duration // of the last call
 }
@@ -40,7 +40,7 @@ func (m *memoryBoard) look(do func()) {
 func (m *memoryBoard) Put(ctx context.Context, key string, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calls, m.last = append(m.calls, "put "+key), manifest.Beat{}
+	m.calls, m.last = append(m.calls, "put "+key), record.Beat{}
 	deadline, _ := ctx.Deadline()
 	m.limit = time.Until(deadline)
 	return errors.Join(m.err, json.Unmarshal(data, &m.last))
@@ -56,7 +56,7 @@ func (m *memoryBoard) Delete(_ context.Context, key string) error {
 // A beacon publishes every five seconds and at the begin of a preflight, and deletes the record at the end.
 func TestBeaconPublishes(t *testing.T) {
 	t.Parallel()
-	key := manifest.KeyWorkerPrefix + queue.Token("tester")
+	key := record.KeyWorkerPrefix + queue.Token("tester")
 	synctest.Test(t, func(t *testing.T) {
 		board, log := &memoryBoard{}, new(strings.Builder)
 		w := quietWorker(t, logTo(log))
@@ -109,7 +109,7 @@ func TestBeaconOfHungWorker(t *testing.T) {
 		t.Errorf("a worker without a hang: %v", err)
 	}
 	beat := w.Beat()
-	if beat.Name != "tester" || beat.Version != "v1" || beat.Schema != manifest.RecordSchema || beat.Hung != "" || beat.Suspended != "" || beat.Refused != nil ||
+	if beat.Name != "tester" || beat.Version != "v1" || beat.Schema != record.Schema || beat.Hung != "" || beat.Suspended != "" || beat.Refused != nil ||
 		!beat.At.Equal(clock.time) {
 		t.Errorf("heartbeat %+v", beat)
 	}

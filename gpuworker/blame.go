@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/restore/job"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )

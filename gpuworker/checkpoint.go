@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/internal/restore/job"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/storage"
 )
 

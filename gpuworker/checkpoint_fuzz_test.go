@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ddiff/internal/fuzztest"
-	"ddiff/restore/job"
-	"ddiff/restore/solver"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/solver"
 )
 
 // FuzzCheckpoint: any bytes behind a valid checksum, which is no secret, are a checkpoint that is stored as it was read, or an error, and need memory in proportion.

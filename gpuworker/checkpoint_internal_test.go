@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/raster"
 )
 
 // The time of an item includes that of the steps before its checkpoint.

@@ -10,9 +10,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/tuner"
-	"ddiff/restore/job"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/gpuworker/tuner"
+	"ddiff/internal/restore/job"
 	"ddiff/telemetry"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/restore/job"
+	"ddiff/internal/restore/job"
 )
 
 func TestDefaultsOfConfig(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 

@@ -11,19 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/tuner"
-	"ddiff/gpuworker/workertest"
-	"ddiff/manifest"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/gpuworker/tuner"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // engineOf returns an engine with a score model that predicts a tenth of the image as noise.
@@ -218,7 +218,7 @@ func TestProbeOfDevice(t *testing.T) {
 		"unplanned": {&task{Job: job.Job{Item: other}, assigned: in}, nil, false},
 		"no item":   {&task{assigned: in}, nil, false},
 		"no engine": {&task{Job: job.Job{Item: it}, assigned: newAssigned(Assignment{}, 1, nil, 0)}, nil, false},
-		"preflight": {&task{preflight: &manifest.Preflight{Items: []item.Item{it}}, assigned: in}, nil, true},
+		"preflight": {&task{preflight: &record.Preflight{Items: []item.Item{it}}, assigned: in}, nil, true},
 	} {
 		r := engineRestorer{w.core}
 		if err := r.probe(t.Context(), tt.failed, tt.good); err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/job"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -42,6 +42,9 @@ func (e engineRestorer) finish(t *task) (*item.Result, error) {
 func (e engineRestorer) write(ctx context.Context, t *task) (*item.Result, error) {
 	if res, err := t.findResult(ctx); err != nil || res != nil {
 		return res, err
+	}
+	if err := t.assigned.checkDeleted(ctx); err != nil {
+		return nil, err
 	}
 	res := e.result(t, item.OutcomeDone, "")
 	if e.cfg.Log != nil {

@@ -17,15 +17,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ddiff/gpuworker/enginecache"
+	"ddiff/internal/gpuworker/enginecache"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/metric"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
@@ -302,6 +302,27 @@ func TestReadOfResult(t *testing.T) {
 	if res, err := (engineRestorer{w.core}).write(t.Context(), tk); res != nil || !errors.Is(err, full) {
 		t.Errorf("an unreadable store: %v, %v", res, err)
 	}
+	// A worker that was stopped for long looks whether the campaign was deleted, and then writes nothing; else it looks once.
+	empty, err := storage.NewDir(t.TempDir())
+	must(t, err)
+	tk.assigned.Store = empty
+	looks := 0
+	tk.assigned.Deleted = func(context.Context) (bool, error) { looks++; return true, nil }
+	tk.assigned.looked.Store(time.Now().Add(-time.Minute).UnixNano())
+	res, err := (engineRestorer{w.core}).write(t.Context(), tk)
+	if o := outcomeOf(t.Context(), tk, err); res != nil || o.kind != dropped {
+		t.Errorf("of a deleted campaign: %v, %v, outcome %v", res, err, o.kind)
+	}
+	for info, err := range empty.List(t.Context(), "") {
+		t.Errorf("a file of a deleted campaign: %s, %v", info.Key, err)
+	}
+	tk.assigned.Deleted = func(context.Context) (bool, error) { looks++; return false, nil }
+	for range 2 {
+		must(t, tk.assigned.checkDeleted(t.Context()))
+	}
+	if looks != 2 {
+		t.Errorf("%d looks, want 2", looks)
+	}
 }
 
 // The files of an item are written together, as a distant store takes long for each; the restored image comes when all have been written.
@@ -430,7 +451,7 @@ func TestProbeOfSources(t *testing.T) {
 		if err := w.test(t.Context(), tk, false); err != nil || w.watchdog.Active() {
 			t.Errorf("%s without sources: %v", name, err)
 		}
-		check := &task{preflight: &manifest.Preflight{Items: []item.Item{tt.item}}, assigned: in, ctx: t.Context()}
+		check := &task{preflight: &record.Preflight{Items: []item.Item{tt.item}}, assigned: in, ctx: t.Context()}
 		if err := w.test(t.Context(), check, true); (err != nil) != tt.fail {
 			t.Errorf("%s in a preflight: %v", name, err)
 		}
@@ -444,7 +465,7 @@ func TestProbeOfSources(t *testing.T) {
 			t.Errorf("%s without files: %v", name, err)
 		}
 	}
-	tk := &task{Job: job.Job{Item: item.Item{ID: "own"}}, preflight: &manifest.Preflight{}}
+	tk := &task{Job: job.Job{Item: item.Item{ID: "own"}}, preflight: &record.Preflight{}}
 	if tk.sample() != &tk.Item {
 		t.Error("a preflight without items")
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/fleet"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -93,7 +93,7 @@ func TestEmptyCampaignIsCheckedWhileLowerPriorityHasWork(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	high := c.open("high", queue.Config{})
-	c.submit("high", priority(manifest.PriorityHigh))
+	c.submit("high", priority(record.PriorityHigh))
 	f, sent := c.requests()
 	settleDown(t, f, sent, 1)
 	c.fill("low", 50)

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/enginecache"
-	"ddiff/gpuworker/fleet"
+	"ddiff/internal/gpuworker/enginecache"
+	"ddiff/internal/gpuworker/fleet"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/storage"
 )
 
@@ -161,24 +162,24 @@ func newCluster(t *testing.T) *cluster {
 }
 
 // submit puts a campaign on the board.
-func (c *cluster) submit(id string, change ...func(*manifest.Campaign)) manifest.Campaign {
+func (c *cluster) submit(id string, change ...func(*record.Campaign)) record.Campaign {
 	c.t.Helper()
-	r := manifest.Campaign{
-		Schema: manifest.RecordSchema, ID: id, Output: "out/" + id, Priority: manifest.PriorityNormal, Weight: 1,
-		Submitted: time.Now(), Wanted: manifest.WantRun, Phase: manifest.PhaseRunning,
-		Prior: manifest.PriorFile{SHA256: strings.Repeat("0", 64)},
+	r := record.Campaign{
+		Schema: record.Schema, ID: id, Output: "out/" + id, Priority: record.PriorityNormal, Weight: 1,
+		Submitted: time.Now(), Wanted: record.WantRun, Phase: record.PhaseRunning,
+		Prior: record.PriorFile{SHA256: strings.Repeat("0", 64)},
 	}
 	for _, f := range change {
 		f(&r)
 	}
 	data, err := json.Marshal(r)
 	must(c.t, err)
-	must(c.t, c.board.Put(c.t.Context(), manifest.KeyCampaignPrefix+id, data))
+	must(c.t, c.board.Put(c.t.Context(), record.KeyCampaignPrefix+id, data))
 	return r
 }
 
-func priority(p manifest.Priority) func(*manifest.Campaign) {
-	return func(r *manifest.Campaign) { r.Priority = p }
+func priority(p record.Priority) func(*record.Campaign) {
+	return func(r *record.Campaign) { r.Priority = p }
 }
 
 // fill publishes n items for simulated workers.
@@ -199,7 +200,7 @@ func (c *cluster) fill(id string, n int) *queue.Queue {
 // read waits until the fleets have read all records of the board: they log the one that is no campaign.
 func (c *cluster) read() {
 	c.t.Helper()
-	must(c.t, c.board.Put(c.t.Context(), manifest.KeyCampaignPrefix+"unreadable", []byte("{}")))
+	must(c.t, c.board.Put(c.t.Context(), record.KeyCampaignPrefix+"unreadable", []byte("{}")))
 	c.log.wait(c.t, "unreadable")
 }
 
@@ -223,9 +224,9 @@ func (c *cluster) simulated(mean time.Duration) gpuworker.Config {
 }
 
 // prior stores a prior that predicts a share of the image as noise in the cluster's store, as a coordinator does.
-func (c *cluster) prior(data []byte) manifest.PriorFile {
+func (c *cluster) prior(data []byte) record.PriorFile {
 	c.t.Helper()
-	p := manifest.PriorFile{SHA256: regular.SHA256(data), Name: "tiny", License: "CC0-1.0"}
+	p := record.PriorFile{SHA256: regular.SHA256(data), Name: "tiny", License: "CC0-1.0"}
 	p.Key = "priors/" + p.SHA256 + ".onnx"
 	must(c.t, c.store.Put(c.t.Context(), p.Key, data))
 	return p

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/fleet"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 )
 
 // inFlight is the number of items that a worker may have leased beyond the finished ones: one is prepared, one is on the
@@ -44,7 +44,7 @@ func TestPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.fill("high", 2000)
-	c.submit("high", priority(manifest.PriorityHigh))
+	c.submit("high", priority(record.PriorityHigh))
 	f := c.fleet()
 	var leased []string
 	next := func() {
@@ -61,7 +61,7 @@ func TestPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 	for _, id := range low {
 		q := c.open(id, queue.Config{})
 		publishPreflight(t, q)
-		c.submit(id, priority(manifest.PriorityLow), func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight })
+		c.submit(id, priority(record.PriorityLow), func(r *record.Campaign) { r.Phase = record.PhasePreflight })
 	}
 	for len(leased)-count(leased, "high") < len(low) && len(leased) < 1500 {
 		next()
@@ -89,14 +89,14 @@ func TestSuspectPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 	must(t, err)
 	must(t, leases[0].Retry(t.Context(), 0))
 	c.fill("high", 1000)
-	c.submit("high", priority(manifest.PriorityHigh))
+	c.submit("high", priority(record.PriorityHigh))
 	cfg := c.simulated(10 * time.Millisecond)
 	g := &gate{Fleet: cfg.Work.(*fleet.Fleet)}
 	cfg.Work = g
 	w := start(t, cfg)
 	c.store.waitFor(t, func(created []string) bool { return len(created) > 4 })
 	g.Lock()
-	c.submit("low", priority(manifest.PriorityLow), func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight })
+	c.submit("low", priority(record.PriorityLow), func(r *record.Campaign) { r.Phase = record.PhasePreflight })
 	c.read()
 	g.Unlock()
 	waitUntil(t, "the preflight has no answer", func() bool {
@@ -113,5 +113,5 @@ func TestSuspectPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 // publishPreflight publishes a preflight for simulated workers.
 func publishPreflight(t *testing.T, q *queue.Queue) {
 	t.Helper()
-	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}}))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: record.ClassPreflight, ID: record.IDPreflight, Payload: []byte("{}")}}))
 }

@@ -11,18 +11,18 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/tuner"
-	"ddiff/gpuworker/workertest"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/gpuworker/tuner"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
 // itemsFor returns n items with a prior.
-func itemsFor(t *testing.T, p manifest.PriorFile, n int) []item.Item {
+func itemsFor(t *testing.T, p record.PriorFile, n int) []item.Item {
 	t.Helper()
 	all := items(t, n)
 	for i := range all {
@@ -55,10 +55,10 @@ func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 	bad := one
 	bad.SHA256 = regular.SHA256([]byte("something else"))
 	queues, all := map[string]*queue.Queue{}, map[string][]item.Item{}
-	for name, p := range map[string]manifest.PriorFile{"one": one, "two": two, "bad": bad} {
+	for name, p := range map[string]record.PriorFile{"one": one, "two": two, "bad": bad} {
 		queues[name], all[name] = c.open(name, queue.Config{}), itemsFor(t, p, 3)
 		publish(t, queues[name], all[name]...)
-		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
+		c.submit(name, func(r *record.Campaign) { r.Prior = p })
 	}
 	w := start(t, c.worker(2))
 	for _, name := range []string{"one", "two"} {
@@ -100,7 +100,7 @@ func TestCancelNow(t *testing.T) {
 	p := c.prior(workertest.Share(t, 0.1))
 	doomed, other := c.open("doomed", queue.Config{}), c.open("other", queue.Config{})
 	publish(t, doomed, itemsFor(t, p, 4)...)
-	c.submit("doomed", func(r *manifest.Campaign) { r.Prior = p })
+	c.submit("doomed", func(r *record.Campaign) { r.Prior = p })
 	cfg, pace := c.worker(2), newPace()
 	work := &assignments{Fleet: cfg.Work.(*fleet.Fleet)}
 	cfg.Work = work
@@ -113,7 +113,7 @@ func TestCancelNow(t *testing.T) {
 	}
 	w := start(t, cfg)
 	<-pace.made
-	c.submit("doomed", func(r *manifest.Campaign) { r.Prior, r.Wanted = p, manifest.WantCancelNow })
+	c.submit("doomed", func(r *record.Campaign) { r.Prior, r.Wanted = p, record.WantCancelNow })
 	select {
 	case <-work.last.Load().Lifetime.Done():
 	case <-time.After(patience):
@@ -124,7 +124,7 @@ func TestCancelNow(t *testing.T) {
 	wantEmpty(t, doomed)
 	all := itemsFor(t, p, 2)
 	publish(t, other, all...)
-	c.submit("other", func(r *manifest.Campaign) { r.Prior = p })
+	c.submit("other", func(r *record.Campaign) { r.Prior = p })
 	results(t, other, 2)
 	w.stop(t)
 	for info, err := range c.store.List(t.Context(), "out/doomed/") {
@@ -144,7 +144,7 @@ func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 	all := itemsFor(t, p, 3)
 	first := c.open("first", queue.Config{})
 	publish(t, first, all...)
-	c.submit("first", func(r *manifest.Campaign) { r.Prior, r.Output = p, "out/shared" })
+	c.submit("first", func(r *record.Campaign) { r.Prior, r.Output = p, "out/shared" })
 	w := start(t, c.worker(4))
 	done := results(t, first, 3)
 	w.stop(t)
@@ -158,7 +158,7 @@ func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 		_, err := again.Lease(t.Context(), 1, patience)
 		must(t, err)
 	}
-	c.submit("again", func(r *manifest.Campaign) { r.Prior, r.Output = p, "out/shared" })
+	c.submit("again", func(r *record.Campaign) { r.Prior, r.Output = p, "out/shared" })
 	w = start(t, c.worker(4))
 	got := results(t, again, 3)
 	w.stop(t)
@@ -178,7 +178,7 @@ func TestWorkerTunesBatchSize(t *testing.T) {
 	q := c.open("tuned", queue.Config{})
 	all := itemsFor(t, p, 24)
 	publish(t, q, all...)
-	c.submit("tuned", func(r *manifest.Campaign) { r.Prior = p })
+	c.submit("tuned", func(r *record.Campaign) { r.Prior = p })
 	cfg := config(t, nil, nil)
 	cfg.Tuner = tuner.New(slog.New(slog.DiscardHandler))
 	e := c.engines()
@@ -226,7 +226,7 @@ func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	q := c.open("one", queue.Config{})
 	all := itemsFor(t, p, 2)
 	publish(t, q, all[0])
-	c.submit("one", func(r *manifest.Campaign) { r.Prior = p })
+	c.submit("one", func(r *record.Campaign) { r.Prior = p })
 	cfg, pace := c.worker(1), newPace()
 	cfg.Steps = pace.steps
 	w := start(t, cfg)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/queue"
+	"ddiff/internal/queue"
 	"ddiff/restore/item"
 )
 

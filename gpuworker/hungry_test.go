@@ -3,7 +3,7 @@ package gpuworker_test
 import (
 	"testing"
 
-	"ddiff/gpuworker/workertest"
+	"ddiff/internal/gpuworker/workertest"
 	"ddiff/restore/onnx"
 )
 

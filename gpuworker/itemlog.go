@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // logTimeout bounds the time in which a worker stores the record of an attempt. A slow store must not delay the next items.
@@ -42,13 +42,13 @@ func (t *task) Logger(log *slog.Logger) *slog.Logger {
 	return log
 }
 
-// storeLog stores the record of an attempt that did not restore its item, on a cluster; outcome is that of a [manifest.AttemptLog].
+// storeLog stores the record of an attempt that did not restore its item, on a cluster; outcome is that of a [record.AttemptLog].
 // A store that refuses it changes nothing else: the worker logs the first refusal.
 func (w *Worker) storeLog(ctx context.Context, t *task, outcome string, reason error) {
-	if outcome == "" || w.cfg.Log == nil || t.preflight != nil || t.assigned.Store == nil || t.lease.Class() == manifest.ClassPreflight {
+	if outcome == "" || w.cfg.Log == nil || t.preflight != nil || t.assigned.Store == nil || t.lease.Class() == record.ClassPreflight {
 		return
 	}
-	a := manifest.AttemptLog{
+	a := record.AttemptLog{
 		ID: t.lease.ID(), Name: t.Item.Name, Task: t.Item.Task, Attempt: t.lease.Attempt(), Worker: w.cfg.Name, Outcome: outcome,
 		At: w.cfg.Now().UTC(), Lines: w.cfg.Log.Lines(t.lease.ID(), true),
 	}

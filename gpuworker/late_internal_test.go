@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"ddiff/internal/s3test"
 	"ddiff/restore/item"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // lateS3 is a proxy that does not answer some requests to write a file, and sends them to the server when release is called.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
 )
 
 // countedWork is a dispatcher without work whose calls take a second. It drains the worker at the tenth call.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
 	"ddiff/restore/item"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/internal/queue"
 	"ddiff/internal/retry"
-	"ddiff/queue"
 )
 
 // extendTimeout bounds one extension of all leases.

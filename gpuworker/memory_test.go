@@ -4,12 +4,12 @@ import (
 	"testing"
 
 	"ddiff/gpuworker"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxtest"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // Batches of four exceed memory with a prior that fits two images: they are halved, no item fails, and the next batch

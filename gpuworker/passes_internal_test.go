@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
 	"ddiff/restore/item"
 )
 

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/queue"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/passport"
-	"ddiff/restore/raster"
 )
 
 // work restores items with a new worker and returns their results.

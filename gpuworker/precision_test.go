@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/enginecache"
-	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/workertest"
+	"ddiff/internal/gpuworker/enginecache"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/passport"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/passport"
 )
 
 // fixed returns the items with a fixed precision.
@@ -48,7 +49,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 	for name, precision := range map[string]manifest.Precision{"any": "", "full": "float32", "half": "float16", "brain": "bfloat16"} {
 		queues[name], all[name] = c.open(name, queue.Config{}), fixed(t, itemsFor(t, p, n), precision)
 		publish(t, queues[name], all[name]...)
-		c.submit(name, func(r *manifest.Campaign) { r.Prior, r.Spec.Precision = p, precision })
+		c.submit(name, func(r *record.Campaign) { r.Prior, r.Spec.Precision = p, precision })
 	}
 	pending := func(name string) int {
 		t.Helper()
@@ -111,7 +112,7 @@ func TestPrecisionOverWorkersDefault(t *testing.T) {
 		id := "in-" + string(precision)
 		queues[precision] = c.open(id, queue.Config{})
 		publish(t, queues[precision], fixed(t, itemsFor(t, p, 2), precision)...)
-		c.submit(id, func(r *manifest.Campaign) { r.Prior, r.Spec.Precision = p, precision })
+		c.submit(id, func(r *record.Campaign) { r.Prior, r.Spec.Precision = p, precision })
 	}
 	w := start(t, c.able("half", onnxruntime.FP16, manifest.PrecisionFloat32, manifest.PrecisionFloat16))
 	for precision, want := range map[manifest.Precision]manifest.Precision{"": "float16", "float32": "float32", "float16": "float16"} {

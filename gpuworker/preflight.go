@@ -10,14 +10,14 @@ import (
 	"strings"
 	"sync"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/tuner"
-	"ddiff/manifest"
-	"ddiff/restore/check"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/gpuworker/tuner"
+	"ddiff/internal/hostmemory"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/raster"
 	"ddiff/storage"
 )
 
@@ -36,7 +36,7 @@ func (t *task) decodePreflight() error {
 	if t.lease.Exhausted() {
 		return errCrashed
 	}
-	p, err := manifest.Decode[manifest.Preflight](t.lease.Payload())
+	p, err := record.Decode[record.Preflight](t.lease.Payload())
 	if errors.Is(err, item.ErrNewer) {
 		return job.Unsupported(err)
 	}
@@ -78,8 +78,8 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 }
 
 // check implements restorer. Its solves run between two steps of the batch on the device.
-func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
-	c := manifest.Checked{Worker: e.cfg.Name}
+func (e engineRestorer) check(ctx context.Context, t *task) (record.Checked, error) {
+	c := record.Checked{Worker: e.cfg.Name}
 	giveBack := sync.OnceFunc(e.interrupt())
 	defer giveBack()
 	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items, attempt: t.lease.Attempt()}
@@ -109,7 +109,7 @@ func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, e
 			}
 			return c, err
 		}
-		c.Checks = append(c.Checks, manifest.Check{Name: check.name, Found: found})
+		c.Checks = append(c.Checks, record.Check{Name: check.name, Found: found})
 		e.cfg.Logger.Info("campaign passed a preflight check", "campaign", t.assigned.Campaign, "check", check.name, "found", found)
 	}
 	return c, nil
@@ -210,7 +210,7 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 	if err := p.loader.SolveStep(ctx, &largest.Job); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", largest.Plan.Task, largest.Item.Width, largest.Item.Height, check.PeakMiB()), nil
+	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", largest.Plan.Task, largest.Item.Width, largest.Item.Height, hostmemory.Peak()>>20), nil
 }
 
 // sources reads the files of one item of the sample and verifies their digests. It passes if one item is readable: a

@@ -12,39 +12,39 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/workertest"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 )
 
 // preflight publishes the preflight of a campaign.
 func preflight(t *testing.T, q *queue.Queue, campaign string, sample ...item.Item) {
 	t.Helper()
-	data, err := json.Marshal(manifest.Preflight{Campaign: campaign, Items: sample})
+	data, err := json.Marshal(record.Preflight{Campaign: campaign, Items: sample})
 	must(t, err)
-	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data}}))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: record.ClassPreflight, ID: record.IDPreflight, Payload: data}}))
 }
 
 // checked waits for the answer to the preflight.
-func checked(t *testing.T, q *queue.Queue) manifest.Checked {
+func checked(t *testing.T, q *queue.Queue) record.Checked {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for event, err := range q.Results(ctx, 0) {
 		must(t, err)
-		if event.ID == manifest.IDPreflight {
-			var c manifest.Checked
+		if event.ID == record.IDPreflight {
+			var c record.Checked
 			must(t, json.Unmarshal(event.Payload, &c))
 			return c
 		}
 	}
 	t.Fatal("no answer to the preflight")
-	return manifest.Checked{}
+	return record.Checked{}
 }
 
 // with returns a changed copy of an item.
@@ -92,7 +92,7 @@ func TestPreflight(t *testing.T) {
 	}
 	cases := []struct {
 		name   string
-		prior  manifest.PriorFile
+		prior  record.PriorFile
 		sample []item.Item
 		failed string
 		reason string
@@ -113,7 +113,7 @@ func TestPreflight(t *testing.T) {
 	for _, k := range cases {
 		queues[k.name] = c.open(k.name, queue.Config{})
 		preflight(t, queues[k.name], k.name, k.sample...)
-		c.submit(k.name, func(r *manifest.Campaign) { r.Prior, r.Phase = k.prior, manifest.PhasePreflight })
+		c.submit(k.name, func(r *record.Campaign) { r.Prior, r.Phase = k.prior, record.PhasePreflight })
 	}
 	cfg := config(t, nil, nil)
 	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Store = e, &replacing{c.store} })
@@ -167,8 +167,8 @@ func TestPreflightAboveMemory(t *testing.T) {
 	for _, k := range cases {
 		queues[k.name] = c.open(k.name, queue.Config{})
 		preflight(t, queues[k.name], k.name, k.sample...)
-		c.submit(k.name, func(r *manifest.Campaign) {
-			r.Prior, r.Phase = manifest.PriorFile{SHA256: p.SHA256, Name: p.Card.Name, License: p.Card.License}, manifest.PhasePreflight
+		c.submit(k.name, func(r *record.Campaign) {
+			r.Prior, r.Phase = record.PriorFile{SHA256: p.SHA256, Name: p.Card.Name, License: p.Card.License}, record.PhasePreflight
 		})
 	}
 	cfg := config(t, nil, nil)
@@ -223,7 +223,7 @@ func TestPreflightBesideBatch(t *testing.T) {
 			t.Errorf("the heartbeat has %+v", s)
 		}
 		preflight(t, check, "check", with(t, long, func(it *item.Item) { it.Prior = tiny.SHA256 }))
-		c.submit("check", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
+		c.submit("check", func(r *record.Campaign) { r.Prior, r.Phase = tiny, record.PhasePreflight })
 		for w.Load().Held() < 2 && t.Context().Err() == nil { // until the worker has leased the preflight
 			time.Sleep(time.Millisecond)
 		}
@@ -232,7 +232,7 @@ func TestPreflightBesideBatch(t *testing.T) {
 	restored := func(campaign string) []byte {
 		q := c.open(campaign, queue.Config{})
 		publish(t, q, long)
-		c.submit(campaign, func(r *manifest.Campaign) { r.Prior = tiny })
+		c.submit(campaign, func(r *record.Campaign) { r.Prior = tiny })
 		if r := results(t, q, 1)["long"]; r.Outcome != item.OutcomeDone {
 			t.Fatalf("%s: %s: %s", campaign, r.Outcome, r.Reason)
 		}
@@ -285,14 +285,14 @@ func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 			t.Fatalf("%d leases", len(leases))
 		}
 	}
-	c.submit("deadly", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
+	c.submit("deadly", func(r *record.Campaign) { r.Prior, r.Phase = tiny, record.PhasePreflight })
 	cfg := config(t, nil, nil)
 	e := c.engines()
 	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines = e })
 	w := start(t, cfg)
 	got := checked(t, q)
 	w.stop(t)
-	if got.Failed != manifest.CheckedByNone || !strings.Contains(got.Reason, "crashed or hung") {
+	if got.Failed != record.CheckedByNone || !strings.Contains(got.Reason, "crashed or hung") {
 		t.Errorf("the answer is %+v", got)
 	}
 }

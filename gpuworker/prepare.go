@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
@@ -47,7 +47,7 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*item.Result, error) {
 	if w.breaker.Circuit("") != nil {
 		return nil, errSuspended
 	}
-	if t.lease.Class() == manifest.ClassPreflight {
+	if t.lease.Class() == record.ClassPreflight {
 		return nil, t.decodePreflight()
 	}
 	if err := t.decode(); err != nil {

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 
-	"ddiff/gpuworker/guard"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 

@@ -15,10 +15,10 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/restore/job"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/method"
-	"ddiff/restore/solver"
 	"ddiff/telemetry"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/workertest"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -46,7 +46,7 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 		t.Helper()
 		data, err := json.Marshal(it)
 		must(t, err)
-		return manifest.EncodeItem(data)
+		return record.EncodeItem(data)
 	}
 	solver := func(change string) func(*item.Item) {
 		return func(it *item.Item) {
@@ -77,20 +77,20 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 			item = "0000" + item[4:]
 		}
 		publishPayload(t, q, "class", item, data)
-		c.submit(id, func(r *manifest.Campaign) { r.Prior = p })
+		c.submit(id, func(r *record.Campaign) { r.Prior = p })
 		queues[id] = q
 	}
 	check := c.open("check", queue.Config{})
 	preflight(t, check, "check", payloads["task"].item)
-	c.submit("check", func(r *manifest.Campaign) { r.Prior, r.Phase = p, manifest.PhasePreflight })
+	c.submit("check", func(r *record.Campaign) { r.Prior, r.Phase = p, record.PhasePreflight })
 	queues["check"] = check
-	c.submit("record", func(r *manifest.Campaign) { r.Schema = manifest.RecordSchema + 1 })
+	c.submit("record", func(r *record.Campaign) { r.Schema = record.Schema + 1 })
 
 	// Optional fields, and items without a schema, of earlier versions, are processed.
 	known := c.open("known", queue.Config{})
 	publishPayload(t, known, "class", base.ID, bytes.Replace(encode(base), []byte(`"name"`), []byte(`"note":{"by":"me"},"name"`), 1))
 	publish(t, known, itemsFor(t, p, 2)[1])
-	c.submit("known", func(r *manifest.Campaign) { r.Prior = p })
+	c.submit("known", func(r *record.Campaign) { r.Prior = p })
 
 	cfg := c.worker(1)
 	work := &countedLeases{Fleet: cfg.Work.(*fleet.Fleet), leased: map[string]int{}}

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -37,6 +37,7 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *item.Resul
 	ctx, end := w.cfg.Instruments.Stage(a.Ctx, w.cfg.Tracer, telemetry.StageSettle)
 	err := w.conclude(ctx, t.lease, t, o, res)
 	end(err, storage.Class(err))
+	w.stats.unsettled.note(err)
 	w.stats.settled.Add(1)
 	w.end(t)
 	return w.ignoreTransient("settle", t, err)
@@ -62,8 +63,8 @@ var messages = map[string]struct {
 	"done":       {slog.LevelInfo, "finished item", ""},
 	"failed":     {slog.LevelError, "item cannot be restored", string(item.OutcomeFailed)},
 	"dead":       {slog.LevelError, "buried item", string(item.OutcomeDead)},
-	"retried":    {slog.LevelWarn, "will retry item", manifest.AttemptRetried},
-	"doubt":      {slog.LevelWarn, "could not restore item, asks for a second opinion", manifest.AttemptDisputed},
+	"retried":    {slog.LevelWarn, "will retry item", record.AttemptRetried},
+	"doubt":      {slog.LevelWarn, "could not restore item, asks for a second opinion", record.AttemptDisputed},
 	"fault":      {slog.LevelWarn, "released item after a failure of the environment", ""},
 	"refusal":    {slog.LevelError, "refused item", ""},
 	"suspension": {slog.LevelInfo, "released item of a suspended worker", ""},

@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/workertest"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -127,7 +128,7 @@ func TestReportOfOutcomes(t *testing.T) {
 		in := newAssigned(Assignment{Campaign: "a", Store: dir, Refuse: func(error) { refusals++ }}, 1, nil, 0)
 		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), Job: job.Job{Item: item.Item{ID: id, Campaign: "a"}}}
 		if tt.checked {
-			tk.checked = &manifest.Checked{}
+			tk.checked = &record.Checked{}
 		}
 		before, dead := events(t, q), buried(t, q)
 		if err := w.conclude(t.Context(), tk.lease, tk, tt.outcome, &item.Result{Item: tk.Item, Outcome: item.OutcomeDone}); err != nil {
@@ -334,7 +335,7 @@ func TestGroups(t *testing.T) {
 	c, d := &task{Job: job.Job{Checkpoint: &job.Checkpoint{}}}, &task{}
 	c.Checkpoint.State.Step = 3
 	d.Plan.Task = "other"
-	p := &task{preflight: &manifest.Preflight{}}
+	p := &task{preflight: &record.Preflight{}}
 	got := group([]*task{a, c, d, p, b, p})
 	want := [][]*task{{a, b}, {c}, {d}, {p, p}}
 	if len(got) != len(want) {

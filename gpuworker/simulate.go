@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/noise"
 	"ddiff/internal/retry"
-	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/noise"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -105,9 +105,9 @@ func (s *Simulation) wait(d time.Duration) {
 	s.asked++
 }
 
-func (s *simulator) check(context.Context, *task) (manifest.Checked, error) {
-	return manifest.Checked{
-		Worker: s.cfg.Name, Checks: []manifest.Check{{Name: "simulated", Found: "this worker computes nothing"}},
+func (s *simulator) check(context.Context, *task) (record.Checked, error) {
+	return record.Checked{
+		Worker: s.cfg.Name, Checks: []record.Check{{Name: "simulated", Found: "this worker computes nothing"}},
 	}, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"ddiff/gpuworker/tuner"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/tuner"
+	"ddiff/internal/queue"
 )
 
 // DefaultBatch is the default number of items that are solved together.

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/telemetry"
 )
 

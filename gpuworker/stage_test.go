@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/guard"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/telemetry"
 )
@@ -93,11 +93,11 @@ func TestLogOfPreflightChecks(t *testing.T) {
 	q, log := internalQueue(t, queue.Config{}), &strings.Builder{}
 	w := quietWorker(t, logTo(log))
 	l := leaseNew(t, q, 1)[0]
-	check := func(ctx context.Context, a Assignment, sample ...item.Item) (manifest.Checked, error) {
+	check := func(ctx context.Context, a Assignment, sample ...item.Item) (record.Checked, error) {
 		t.Helper()
 		log.Reset()
 		tk := taskOf(t, l, a)
-		tk.preflight = &manifest.Preflight{Items: sample}
+		tk.preflight = &record.Preflight{Items: sample}
 		return engineRestorer{w.core}.check(ctx, tk)
 	}
 	unusable := Assignment{Campaign: "a", EngineError: errItem}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"ddiff/gpuworker/guard"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/internal/retry"
-	"ddiff/manifest"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
 )
 
 // noteFailure counts a failure of an item in the circuit that it concerns.
@@ -92,11 +92,11 @@ func (w *Worker) reportFault(ctx context.Context, key string, t *task, err error
 	if !w.breaker.ReportDue(key, err, w.cfg.PauseAfter) {
 		return
 	}
-	data, failed := json.Marshal(manifest.Fault{
+	data, failed := json.Marshal(record.Fault{
 		Worker: w.cfg.Name, Reason: oneLine(err), Seconds: w.cfg.PauseAfter.Seconds(), At: w.cfg.Now().UTC(),
 	})
 	if failed == nil {
-		failed = t.lease.PublishNotice(ctx, manifest.IDFault, data)
+		failed = t.lease.PublishNotice(ctx, record.IDFault, data)
 	}
 	if failed != nil {
 		w.cfg.Logger.Warn("could not report a failing environment", "reason", failed)

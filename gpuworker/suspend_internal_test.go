@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -227,11 +227,11 @@ func TestReportOfFault(t *testing.T) {
 	defer end()
 	for event, err := range q.Results(limited, 0) {
 		must(t, err)
-		var fault manifest.Fault
-		if err := json.Unmarshal(event.Payload, &fault); err != nil || event.ID != manifest.IDFault {
+		var fault record.Fault
+		if err := json.Unmarshal(event.Payload, &fault); err != nil || event.ID != record.IDFault {
 			t.Fatalf("event %s: %v", event.ID, err)
 		}
-		want := manifest.Fault{Worker: "tester", Reason: oneLine(errStore), Seconds: 60, At: clock.time.Add(-time.Minute)}
+		want := record.Fault{Worker: "tester", Reason: oneLine(errStore), Seconds: 60, At: clock.time.Add(-time.Minute)}
 		if fault != want {
 			t.Errorf("the report is %+v, want %+v", fault, want)
 		}

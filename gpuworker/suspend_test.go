@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/workertest"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -117,7 +118,7 @@ func TestItemsThatFailDespitePassedTests(t *testing.T) {
 	reports := 0
 	for event, err := range h.queue.Results(ctx, 0) {
 		must(t, err)
-		if event.ID == manifest.IDFault {
+		if event.ID == record.IDFault {
 			reports++
 			continue
 		}
@@ -173,7 +174,7 @@ func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
 	queues := map[string]*queue.Queue{"bad": c.open("bad", queue.Config{MaxAttempts: 1}), "good": c.open("good", queue.Config{MaxAttempts: 1})}
 	publish(t, queues["bad"], bad...)
 	for name := range queues {
-		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
+		c.submit(name, func(r *record.Campaign) { r.Prior = p })
 	}
 	w, r := begin(t, cfg)
 	waitUntil(t, "the worker is not suspended", func() bool { b := w.Beat(); return b.Suspended != "" && b.SuspendedCampaign == "" })
@@ -217,7 +218,7 @@ func TestTestOfFilesThatHangs(t *testing.T) {
 	cfg.Limits = guard.Limits{Prepare: time.Second, Stop: 500 * time.Millisecond}
 	q := c.open("bad", queue.Config{MaxAttempts: 1})
 	publish(t, q, itemsFor(t, p, 6)...)
-	c.submit("bad", func(r *manifest.Campaign) { r.Prior = p })
+	c.submit("bad", func(r *record.Campaign) { r.Prior = p })
 	w, r := begin(t, cfg)
 	waitUntil(t, "the campaign is not suspended", func() bool { return w.Beat().SuspendedCampaign == "bad" })
 	noLeases := func() bool {

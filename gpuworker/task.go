@@ -6,11 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"ddiff/gpuworker/tuner"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/tuner"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 )
 
 // task is a leased item in flight.
@@ -26,8 +26,8 @@ type task struct {
 	written  int            // size of the largest file that was written last
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
-	preflight *manifest.Preflight
-	checked   *manifest.Checked
+	preflight *record.Preflight
+	checked   *record.Checked
 }
 
 // withoutImages returns a copy of the task for tests of the environment.
@@ -58,7 +58,7 @@ func (t *task) workload() tuner.Workload {
 // decode decodes the message of an item.
 func (t *task) decode() error {
 	var err error
-	if t.Item, err = manifest.Decode[item.Item](t.lease.Payload()); errors.Is(err, item.ErrNewer) {
+	if t.Item, err = record.Decode[item.Item](t.lease.Payload()); errors.Is(err, item.ErrNewer) {
 		return job.Unsupported(err)
 	} else if err != nil {
 		return job.InputError("read work item %s: %w", t.lease.ID(), err)

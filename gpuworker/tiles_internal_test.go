@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
-	"ddiff/restore/noise"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // tiles divides the image of an item.

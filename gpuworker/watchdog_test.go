@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/workertest"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
 	"ddiff/internal/regular"
-	"ddiff/queue"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
 	"ddiff/restore/onnx"
-	"ddiff/restore/solver"
 )
 
 // endless configures a worker, and items, with a prior that loops without end.

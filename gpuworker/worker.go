@@ -11,15 +11,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/tuner"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/raster"
 	"ddiff/internal/retry"
-	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/raster"
 )
 
 // Worker restores items until it drains. Create it with New.
@@ -45,7 +45,7 @@ type core struct {
 	watchdog *guard.Watchdog[*task]
 	device   chan struct{} // holds an element while a batch, a preflight or a probe uses the device and the engines' solvers
 	checks   atomic.Int32  // preflights and probes that wait for the device or use it
-	solving  atomic.Pointer[manifest.Solving]
+	solving  atomic.Pointer[record.Solving]
 }
 
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.
@@ -61,7 +61,7 @@ type restorer interface {
 	// probe tests the device with a short solve of the last good item, or without one of the failed item.
 	probe(ctx context.Context, failed *task, good *item.Item) error
 	// check runs the checks of a preflight up to the first that fails, and also returns the error of that check.
-	check(ctx context.Context, t *task) (manifest.Checked, error)
+	check(ctx context.Context, t *task) (record.Checked, error)
 }
 
 // stats are the figures of a worker's heartbeat, see [Worker.Beat].
@@ -71,6 +71,7 @@ type stats struct {
 	campaign atomic.Value // string
 	// logRefused: the store has refused the record of an attempt.
 	logRefused atomic.Bool
+	unsettled  unsettled
 }
 
 // New checks the configuration.
@@ -224,7 +225,7 @@ func (w *Worker) announce(ctx context.Context) {
 // prepareAll prepares the items of one assignment and sends them to out.
 func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
 	w.stats.campaign.Store(a.Campaign)
-	if leases[0].Class() == manifest.ClassPreflight {
+	if leases[0].Class() == record.ClassPreflight {
 		w.announce(ctx)
 	}
 	in := newAssigned(a, len(leases), w.decoding, w.cfg.SolveMemory)

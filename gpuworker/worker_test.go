@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/workertest"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/gpuworker/workertest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
@@ -267,7 +267,7 @@ func TestCompactResultEvents(t *testing.T) {
 	p := c.prior(workertest.Share(t, 0.1))
 	q := c.open("compact", queue.Config{})
 	publish(t, q, itemsFor(t, p, 3)...)
-	c.submit("compact", func(r *manifest.Campaign) { r.Prior = p })
+	c.submit("compact", func(r *record.Campaign) { r.Prior = p })
 	cfg := c.worker(2)
 	cfg.WholeResults = false
 	w := start(t, cfg)

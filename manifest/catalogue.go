@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // Catalogue declares what campaigns may name: methods with their presets, tasks, and the prior that limits them. The zero value stands for the

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/prior"
+	"ddiff/internal/restore/prior"
 )
 
 // A method that cannot restore a task is refused when the campaign is read, with the method, the task and the methods that can.

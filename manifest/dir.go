@@ -12,12 +12,20 @@ import (
 // written has the names of the files and folders with pictures that ddiff writes into an output.
 var written = []string{"items", "restored", "sheets", "figures", "mosaic.png"}
 
+// ownFolder is the folder of an output that has no pictures.
+const ownFolder = ".ddiff"
+
+// HidesImages reports whether an entry of a folder is hidden and no image of a dataset, although it is one, or a folder that may have some.
+func HidesImages(name string, folder, image bool) bool {
+	return hidden(name) && (image || folder && name != ownFolder)
+}
+
 // IsWritten reports whether ddiff wrote a file or folder into an output: it is no image of a later run.
 func IsWritten(path string) bool {
 	if !slices.Contains(written, filepath.Base(path)) {
 		return false
 	}
-	_, err := os.Lstat(filepath.Join(filepath.Dir(path), ".ddiff", "lock"))
+	_, err := os.Lstat(filepath.Join(filepath.Dir(path), ownFolder, "lock"))
 	return err == nil
 }
 
@@ -54,7 +62,7 @@ func (s *stream) walk(root, below string, recursive bool) error {
 		}
 		return s.emit(Row{Name: filepath.ToSlash(below), Image: dir, Err: &FieldError{File: dir, Err: err}})
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return s.passesOver(filepath.Join(dir, e.Name())) })
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return s.passesOver(filepath.Join(dir, e.Name()), e.IsDir()) })
 	var images []string
 	for _, e := range entries {
 		if s.set.isEntry(e.Name()) {
@@ -72,7 +80,7 @@ func (s *stream) walk(root, below string, recursive bool) error {
 		case e.IsDir() && recursive:
 			err = s.walk(root, filepath.Join(below, e.Name()), recursive)
 		case e.IsDir():
-			s.onSkip(path, SkipFolder)
+			s.onSkip(path, skipFolder)
 		default:
 			s.onSkip(path, SkipKind)
 		}
@@ -84,10 +92,10 @@ func (s *stream) walk(root, below string, recursive bool) error {
 }
 
 // passesOver reports whether a path is hidden or [IsWritten], and counts it as skipped unless it is a hidden file of another kind.
-func (s *stream) passesOver(path string) bool {
+func (s *stream) passesOver(path string, folder bool) bool {
 	switch {
 	case hidden(filepath.Base(path)):
-		if s.set.isEntry(path) {
+		if HidesImages(filepath.Base(path), folder, s.set.isEntry(path)) {
 			s.onSkip(path, SkipHidden)
 		}
 		return true
@@ -118,7 +126,7 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 const globSpecial = `*?[`
 
 // glob emits the images that match a pattern, sorted by path. Names are relative to the last directory
-// before the pattern's first special character. As in a shell, an unreadable directory has no matches.
+// before the pattern's first special character. As in a shell, an unreadable directory has no matches, and hidden images are skipped unless the pattern spells their dot.
 func (s *stream) glob(pattern string) error {
 	if strings.Contains(pattern, "**") {
 		return fmt.Errorf("%w: ** is not supported; give the directory and dataset.recursive: true", ErrNoDataset)
@@ -138,7 +146,11 @@ func (s *stream) glob(pattern string) error {
 				return true
 			}
 		}
-		return matchesHidden(pattern, path)
+		found := matchesHidden(pattern, path)
+		if found && s.set.isEntry(path) {
+			s.onSkip(path, SkipHidden)
+		}
+		return found
 	})
 	var images []string
 	for _, path := range matches {

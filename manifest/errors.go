@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ddiff/internal/failure"
 )
 
 // Errors of a whole dataset. They end the iteration of [Rows]; the wrapping error names the path and
 // the remedy. The error of a single row never wraps them.
 var (
 	// ErrNoDataset: dataset.path holds no readable dataset.
-	ErrNoDataset = errors.New("no dataset there")
+	ErrNoDataset = failure.New(failure.Usage, "no dataset there")
 	// ErrEmptyDataset: the dataset exists but has no row.
-	ErrEmptyDataset = errors.New("dataset has no rows")
+	ErrEmptyDataset = failure.New(failure.Usage, "dataset has no rows")
 	// ErrEmptyFile: the file has no bytes. [CheckFile] returns it.
-	ErrEmptyFile = errors.New("is an empty file")
+	ErrEmptyFile = failure.New(failure.Input, "is an empty file")
 	// ErrBadList: a list has a wrong header, or a line longer than 1 MiB.
-	ErrBadList = errors.New("not a usable list")
+	ErrBadList = failure.New(failure.Usage, "not a usable list")
 )
 
 // FieldError is one error at one place of a file. It prints as one line:
@@ -33,6 +35,9 @@ type FieldError struct {
 	// Err states the error and the remedy.
 	Err error
 }
+
+// Class returns failure.Usage: a field of a person's file is wrong.
+func (*FieldError) Class() failure.Class { return failure.Usage }
 
 // Error joins the known parts and Err. It is one line, even if the file name has control characters.
 func (e *FieldError) Error() string {

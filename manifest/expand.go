@@ -133,7 +133,7 @@ func (e *Expander) item(row Row, probe Probe, t item.Task, index int, estimates 
 	it := e.entry(row, t, index, probe.Width, probe.Height)
 	it.Image = source(row.Image, probe.ImageSHA256)
 	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
-	it.MeasurementRange = e.spec.Dataset.MeasurementRange
+	it.MeasurementRange, it.DrawForm = e.spec.Dataset.MeasurementRange, e.spec.Dataset.DrawForm()
 	it.KeepObserved = t.KeepObserved && declared.Input == "mask"
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)

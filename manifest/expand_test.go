@@ -278,29 +278,3 @@ func TestExpandDoesNotChangeTheResolversMap(t *testing.T) {
 		t.Errorf("shared map %v, next item %v", shared, items[1].Params)
 	}
 }
-
-func TestSortTaskMajor(t *testing.T) {
-	t.Parallel()
-	spec := testSpec()
-	e := NewExpander(spec, "prior", testResolve)
-	var items []item.Item
-	for i, row := range []Row{
-		{Index: 0, Name: "a", Image: "/a.png", Overrides: Overrides{Task: "another"}},
-		{Index: 1, Name: "b", Image: "/b.png"},
-		{Index: 2, Name: "c", Image: "/c.png", Overrides: Overrides{Task: "hdr"}},
-	} {
-		more, failed := e.Expand(row, testProbe(), len(items))
-		if len(failed) > 0 {
-			t.Fatal(i, failed)
-		}
-		items = append(items, more...)
-	}
-	SortTaskMajor(items, spec)
-	want := "4 hdr ddiff 0\n5 hdr ddiff 1\n12 hdr ddiff 0\n13 hdr ddiff 1\n" +
-		"6 hdr hqs 0\n7 hdr hqs 1\n14 hdr hqs 0\n15 hdr hqs 1\n" +
-		"8 super_resolution ddiff 0\n9 super_resolution ddiff 1\n10 super_resolution hqs 0\n11 super_resolution hqs 1\n" +
-		"0 another ddiff 0\n1 another ddiff 1\n2 another hqs 0\n3 another hqs 1\n"
-	if got := grid(items); got != want {
-		t.Errorf("got:\n%swant:\n%s", got, want)
-	}
-}

@@ -51,7 +51,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("image,task,sigma,param.x\na.png,hdr,0.1,2\n\"b,c.png\",,,\n")
 	f.Add("measurement\ny.npy\ny.npy\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		fuzzList(t, text, ListCSV)
+		fuzzList(t, text, listCSV)
 	})
 }
 
@@ -59,7 +59,7 @@ func FuzzJSONL(f *testing.F) {
 	f.Add("{\"image\": \"a.png\", \"sigma\": 0.1, \"param.x\": 2}\n{\"image\": null}\n")
 	f.Add("{\"image\": \"a.png\", \"image\": \"b.png\"}\n[1]\n{}{}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		fuzzList(t, text, ListJSONL)
+		fuzzList(t, text, listJSONL)
 	})
 }
 

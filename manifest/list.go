@@ -25,9 +25,9 @@ type ListFormat string
 
 // The formats. Each has one row per line, so that a bad line affects one row.
 const (
-	ListCSV   ListFormat = "csv"   // a header, then one line of cells per row
-	ListJSONL ListFormat = "jsonl" // one flat JSON object per row
-	ListText  ListFormat = "txt"   // one path or address of an image per row; # starts a comment
+	listCSV   ListFormat = "csv"   // a header, then one line of cells per row
+	listJSONL ListFormat = "jsonl" // one flat JSON object per row
+	listText  ListFormat = "txt"   // one path or address of an image per row; # starts a comment
 )
 
 // ListConfig configures [ReadList]. File and Locate are required.
@@ -58,15 +58,15 @@ func ReadList(format ListFormat, r io.Reader, c ListConfig, emit func(Row) error
 	l := newLines(c, r)
 	var parse func(text string) (row Row, ok bool)
 	switch format {
-	case ListCSV:
+	case listCSV:
 		columns, err := l.header()
 		if err != nil {
 			return err
 		}
 		parse = func(text string) (Row, bool) { return l.cells(text, columns), strings.Trim(text, ", \t") != "" } // spreadsheets write rows without values
-	case ListJSONL:
+	case listJSONL:
 		parse = func(text string) (Row, bool) { return l.object(text), true }
-	case ListText: // a path or an address
+	case listText: // a path or an address
 		parse = func(text string) (Row, bool) {
 			text = strings.TrimSpace(text)
 			return l.row([]Field{{"image", text}}), !strings.HasPrefix(text, "#")
@@ -95,7 +95,7 @@ func ReadList(format ListFormat, r io.Reader, c ListConfig, emit func(Row) error
 // FormatOf returns the format of a list by the name of its file, or "" for other files.
 func FormatOf(path string) ListFormat {
 	ext := ListFormat(strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
-	if slices.Contains([]ListFormat{ListCSV, ListJSONL, ListText}, ext) {
+	if slices.Contains([]ListFormat{listCSV, listJSONL, listText}, ext) {
 		return ext
 	}
 	return ""

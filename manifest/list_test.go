@@ -128,14 +128,14 @@ func TestListRowErrors(t *testing.T) {
 // A list that cannot be read to its end must not look like a shorter list.
 func TestListEndsWithTheReadersError(t *testing.T) {
 	t.Parallel()
-	for _, name := range []ListFormat{ListCSV, ListJSONL, ListText} {
+	for _, name := range []ListFormat{listCSV, listJSONL, listText} {
 		rows := 0
 		broken := io.MultiReader(strings.NewReader("{\"image\": \"a.png\"}\n"), failingReader{})
 		if name == "csv" {
 			broken = io.MultiReader(strings.NewReader("image\na.png\n"), failingReader{})
 		}
 		last := ReadList(name, broken, nowhere("list"), func(Row) error { rows++; return nil })
-		line := map[ListFormat]string{ListCSV: "list:3: ", ListJSONL: "list:2: ", ListText: "list:2: "}[name]
+		line := map[ListFormat]string{listCSV: "list:3: ", listJSONL: "list:2: ", listText: "list:2: "}[name]
 		if last == nil || !strings.Contains(last.Error(), line+"disk on fire") || rows != 1 {
 			t.Errorf("%s: %d rows, error %v", name, rows, last)
 		}

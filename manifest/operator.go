@@ -10,16 +10,6 @@ import (
 	"ddiff/restore/item"
 )
 
-// OperatorFile names an operator file of a campaign.
-type OperatorFile struct {
-	// Path is [item.Task.Operator].
-	Path string `json:"path"`
-	// Key is the file's key below the cluster's store; empty until the coordinator has copied it there.
-	Key string `json:"key,omitempty"`
-	// SHA256 is the lower-case hex digest of the file.
-	SHA256 string `json:"sha256"`
-}
-
 // Operators returns the paths of the operator files, each once, in the order of the tasks.
 func (s *Spec) Operators() []string {
 	var out []string

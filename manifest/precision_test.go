@@ -141,13 +141,3 @@ func TestSpecPrecision(t *testing.T) {
 		}
 	}
 }
-
-// No record of a cluster has the precision auto.
-func TestCampaignPrecision(t *testing.T) {
-	t.Parallel()
-	for p, want := range map[Precision]string{"": "", PrecisionFloat16: "", PrecisionAuto: "precision: auto is for ddiff run; give float32, bfloat16 or float16"} {
-		record := Campaign{Schema: 1, ID: "demo-00000000", Output: "demo", Weight: 1, Priority: PriorityNormal}
-		record.Spec.Precision = p
-		checkError(t, string(p), record.Validate(), want)
-	}
-}

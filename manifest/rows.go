@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"ddiff/restore/item"
 )
@@ -33,6 +34,8 @@ type Row struct {
 	// for the row's items; they are checked when it is read.
 	ImageSHA256   string
 	Width, Height int
+	// Modified is the time of the image's last write, if the dataset's listing states it.
+	Modified time.Time
 	// Overrides holds the row's own settings.
 	Overrides Overrides
 	// List and Line are the name of the list and the line that the row has there, from 1; zero in a dataset without lists.

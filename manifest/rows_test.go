@@ -103,11 +103,11 @@ func TestDirectories(t *testing.T) {
 		dataset     Dataset
 		want, skips string
 	}{
-		{"flat", Dataset{Path: root}, flat + strange, ".hidden.png loop notes.txt sub zero"},
-		{"recursive", Dataset{Path: root, Recursive: true}, flat + "sub/b = sub/b.png\nsub/deep/z = sub/deep/z.webp\n" + strange, ".hidden.png loop notes.txt"},
-		{"limited", Dataset{Path: root, Limit: 2}, "a.JPG = a.JPG\na.png = a.png\n", ".hidden.png"},
+		{"flat", Dataset{Path: root}, flat + strange, ".git .hidden.png loop notes.txt sub zero"},
+		{"recursive", Dataset{Path: root, Recursive: true}, flat + "sub/b = sub/b.png\nsub/deep/z = sub/deep/z.webp\n" + strange, ".git .hidden.png loop notes.txt"},
+		{"limited", Dataset{Path: root, Limit: 2}, "a.JPG = a.JPG\na.png = a.png\n", ".git .hidden.png"},
 		{"glob", Dataset{Path: root + "/[ab]*.png"}, "a = a.png\nb = b.png\nbad\uFFFD = bad\xff.png ! bad\uFFFD.png: the file name is not valid UTF-8; rename the file\n", ""},
-		{"glob over directories", Dataset{Path: root + "/[sf.]*/*"}, "f.png/inner = f.png/inner.png\nsub/b = sub/b.png\n", "sub/deep"},
+		{"glob over directories", Dataset{Path: root + "/[sf.]*/*"}, "f.png/inner = f.png/inner.png\nsub/b = sub/b.png\n", ".git/x.png sub/deep"},
 		{"glob over directories that lack the file", Dataset{Path: root + "/*/b.png"}, "loop/b = loop/b.png\nsub/b = sub/b.png\n", ""},
 		{"glob that spells a hidden name", Dataset{Path: root + "/.g*/*"}, ".git/x = .git/x.png\n", ""},
 		{"glob through a link", Dataset{Path: root + "/loop/b.*"}, "b = loop/b.png\n", ""},

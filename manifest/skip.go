@@ -15,7 +15,7 @@ import (
 const (
 	SkipKind    = "not an image"
 	SkipHidden  = "hidden"
-	SkipFolder  = "a folder; dataset.recursive: true reads the folders below"
+	skipFolder  = "a folder; dataset.recursive: true reads the folders below"
 	SkipWritten = "written by ddiff"
 	SkipAlone   = "a mask or kernel without an image of its name"
 	SkipRole    = "a further picture with the same name up to the first dot; rename it, or map its ending in dataset.columns"
@@ -29,8 +29,8 @@ type Skip struct {
 	Reason string
 }
 
-// skipNames limits the names that Skips keeps for each reason.
-const skipNames = 3
+// skipNames limits the names that Skips keeps for each reason, and saidNames those in a line.
+const skipNames, saidNames = 1000, 3
 
 // Skips counts the skipped entries of a dataset by their reason. The zero value is empty.
 type Skips []SkipCount
@@ -88,8 +88,9 @@ func (s Skips) Report(brief bool) string {
 	}
 	var lines strings.Builder
 	for _, c := range s {
-		names := strings.Join(c.Names, ", ")
-		if more := c.Count - len(c.Names); more > 0 {
+		said := c.Names[:min(len(c.Names), saidNames)]
+		names := strings.Join(said, ", ")
+		if more := c.Count - len(said); more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
 		fmt.Fprintf(&lines, "skipped %d: %s: %s\n", c.Count, c.Reason, names)

@@ -14,8 +14,8 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// MaxSpecSize is the largest campaign file that is read, in bytes.
-const MaxSpecSize = 1 << 20
+// maxSpecSize is the largest campaign file that is read, in bytes.
+const maxSpecSize = 1 << 20
 
 // PriorBundled is the value of [Spec.Prior] that names the prior inside the binary, PriorBase the larger one beside it.
 const (
@@ -153,7 +153,7 @@ type Spec struct {
 // Dataset is the source of the rows, and the policy that brings images to the working size.
 type Dataset struct {
 	// Path is a directory, a glob, a list or one image, relative to the campaign file, or an address: the package
-	// comment of ddiff/dataset lists all forms.
+	// comment of ddiff/internal/dataset lists all forms.
 	Path string `json:"path"`
 	// Columns maps columns of a row (see the package comment) to columns of the list, as in
 	// {image: file_path, sigma: noise}. An unmapped column has the same name in the list; an empty name means that the
@@ -174,6 +174,14 @@ type Dataset struct {
 	// Mask and Kernel are files, relative to the campaign file, for rows without a mask or kernel of their own.
 	Mask   string `json:"mask,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
+	// MaskShows and KernelForm say how the masks and kernels of the campaign are meant, see [item.DrawForm].
+	MaskShows  string `json:"mask_shows,omitempty"`
+	KernelForm string `json:"kernel_form,omitempty"`
+}
+
+// DrawForm returns the form of masks and kernels.
+func (d *Dataset) DrawForm() item.DrawForm {
+	return item.DrawForm{MaskShows: d.MaskShows, KernelForm: d.KernelForm}
 }
 
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are
@@ -222,7 +230,7 @@ func Load(path string) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locate campaign %q: %w", path, err)
 	}
-	data, err := regular.Read(path, MaxSpecSize)
+	data, err := regular.Read(path, maxSpecSize)
 	switch {
 	case errors.Is(err, regular.ErrTooLarge):
 		return nil, errLargeSpec(path)
@@ -243,7 +251,7 @@ func Load(path string) (*Spec, error) {
 // anything is missing, is left to [Spec.Validate]; with an error about fields the campaign
 // is returned too, with those that could be read, for [Spec.Problems].
 func Parse(name string, data []byte, base string) (*Spec, error) {
-	if len(data) > MaxSpecSize {
+	if len(data) > maxSpecSize {
 		return nil, errLargeSpec(name)
 	}
 	root, err := parseYAML(name, data)
@@ -273,7 +281,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	return s, nil
 }
 
-// errLargeSpec returns the error of a campaign file above MaxSpecSize.
+// errLargeSpec returns the error of a campaign file above maxSpecSize.
 func errLargeSpec(name string) error {
 	return &FieldError{File: name, Err: errors.New("is larger than 1 MiB; put long lists of images into a .csv or .jsonl file")}
 }

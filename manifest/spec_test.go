@@ -141,7 +141,7 @@ func TestParseErrors(t *testing.T) {
 		{"two documents", "name: a\n---\nname: b\n", "c.yaml:2: a second YAML document starts here; write one campaign per file"},
 		{"unknown field", "name: a\nstpes: 3\n", `c.yaml:2: unknown field "stpes" (did you mean "steps"?)`},
 		{"unknown nested field", "dataset:\n  pth: x\n", `c.yaml:2: dataset: unknown field "pth" (did you mean "path"?)`},
-		{"unknown and far", "dataset:\n  colour: x\n", `c.yaml:2: dataset: unknown field "colour" (valid: columns, fit, kernel, limit, mask, measurement_range, measurements, path, recursive, size)`},
+		{"unknown and far", "dataset:\n  colour: x\n", `c.yaml:2: dataset: unknown field "colour" (valid: columns, fit, kernel, kernel_form, limit, mask, mask_shows, measurement_range, measurements, path, recursive, size)`},
 		{"unknown in task", "tasks:\n- {name: a, parms: {}}\n", `c.yaml:2: tasks[0]: unknown field "parms" (did you mean "params"?)`},
 		{"merge key", "solver:\n  <<: {a: 1}\n", "c.yaml:2: solver.<<: want a number or a word, got a mapping"},
 		{"solver from a list", "solver: {a: [1]}\n", "c.yaml:1: solver.a: want a number or a word, got a list"},
@@ -218,13 +218,13 @@ func TestParseErrors(t *testing.T) {
 
 func TestParseRefusesLargeFiles(t *testing.T) {
 	t.Parallel()
-	data := append([]byte("name: a\n"), make([]byte, MaxSpecSize)...)
+	data := append([]byte("name: a\n"), make([]byte, maxSpecSize)...)
 	_, err := Parse("c.yaml", data, "/base")
 	want := "c.yaml: is larger than 1 MiB; put long lists of images into a .csv or .jsonl file"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	largest := append([]byte("dataset: {path: x}\ntasks: [a]\n"), bytes.Repeat([]byte("\n"), MaxSpecSize)...)[:MaxSpecSize]
+	largest := append([]byte("dataset: {path: x}\ntasks: [a]\n"), bytes.Repeat([]byte("\n"), maxSpecSize)...)[:maxSpecSize]
 	if _, err := Parse("c.yaml", largest, "/base"); err != nil {
 		t.Errorf("a file of 1 MiB: %v", err)
 	}
@@ -260,8 +260,8 @@ func TestParseWithstandsBombs(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"aliases":  aliases.String(),
-		"brackets": strings.Repeat("[", MaxSpecSize),
-		"dashes":   strings.Repeat("- ", MaxSpecSize/2),
+		"brackets": strings.Repeat("[", maxSpecSize),
+		"dashes":   strings.Repeat("- ", maxSpecSize/2),
 	} {
 		if s, err := Parse("c.yaml", []byte(text), "/base"); err == nil {
 			t.Errorf("%s: accepted as %+v", name, s)

@@ -17,8 +17,8 @@ const (
 	SideTest Side = "test" // the images on which the chosen settings are reported
 )
 
-// MaxFolds is the largest number of folds of a split.
-const MaxFolds = 100
+// maxFolds is the largest number of folds of a split.
+const maxFolds = 100
 
 // Split divides the images of a dataset into a side on which settings are chosen and one on which they are reported. It
 // does not change results. Share, Folds, and the lists of patterns exclude each other.
@@ -51,8 +51,8 @@ func (s Split) Check() (field string, err error) {
 		return "folds", errors.New("excludes a share; remove tune or folds")
 	case patterns && (s.Share != 0 || s.Folds != 0):
 		return "tune", errors.New("a list of patterns excludes a share and folds; give one of them")
-	case s.Folds != 0 && (s.Folds < 2 || s.Folds > MaxFolds):
-		return "folds", fmt.Errorf("%d is out of range, want 2 to %d", s.Folds, MaxFolds)
+	case s.Folds != 0 && (s.Folds < 2 || s.Folds > maxFolds):
+		return "folds", fmt.Errorf("%d is out of range, want 2 to %d", s.Folds, maxFolds)
 	case s.Run != "" && !slices.Contains(sides, s.Run):
 		return "run", Unknown("value", string(s.Run), texts(sides))
 	case s.Fold < 0 || s.Fold > s.Folds:

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/item"
-	"ddiff/restore/prior"
 )
 
 func tiledSpec(t *testing.T, lines string) (*Spec, error) {

@@ -370,6 +370,8 @@ func (c *checker) ranges() {
 	if r := s.Dataset.MeasurementRange; r != nil {
 		c.add("dataset.measurement_range", checkRange(*r))
 	}
+	c.add("dataset.mask_shows", s.Dataset.DrawForm().CheckMask())
+	c.add("dataset.kernel_form", s.Dataset.DrawForm().CheckKernel())
 	for i, t := range s.Tasks {
 		path := taskField(i) + "."
 		for _, p := range slices.Sorted(maps.Keys(t.Params)) {

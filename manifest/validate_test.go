@@ -5,12 +5,20 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
+
+// checkError wants a text in an error; "" wants no error.
+func checkError(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: error %v, want %q", name, err, want)
+	}
+}
 
 func fullCatalogue() Catalogue {
 	number := func(name string, most float64) parameter.Parameter { return parameter.Parameter{Name: name, Max: most} }

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 

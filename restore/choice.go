@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 )
 
 // alternative is another runtime with its build.

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // Beside the CPU provider, OpenVINO computes what it can, unless a replay prefers the CPU provider, or OpenVINO cannot run the network.

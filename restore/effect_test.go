@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
-	"ddiff/restore/metric"
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
 // photograph is one bundled picture with its measurement.

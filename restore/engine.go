@@ -10,12 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/method"
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // Plan describes a batch: items with equal plans are solved together.

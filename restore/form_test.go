@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // An engine takes the chosen form of a batch size on the provider for which it is configured; a stated form is checked, once, and steps that differentiate the

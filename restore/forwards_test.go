@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
 	"ddiff/restore/operator"
 )
 

@@ -1,8 +1,11 @@
 package restore
 
 import (
+	"errors"
+
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/method"
-	"ddiff/restore/solver"
 )
 
 const (
@@ -13,10 +16,12 @@ const (
 	// denseCopies is the number of copies of an operator's constant matrices in memory: 11 while a solver is compiled, and
 	// those of cached solvers and operators.
 	denseCopies = 44
-	// ownCopies is the memory for an operator file divided by the size of the values that it computes, which reverse mode
-	// keeps: 1.1 to 1.7 for stacks of convolutions.
-	ownCopies   = 2
+	// ownShare is the memory for an operator file divided by that of all its values and those of its gradient, some of which give way to others: 0.43 to
+	// 0.58 for stacks of convolutions.
+	ownShare    = 0.7
 	float32Size = 4
+	// unknownBytes is the memory of an operator file with values of unknown size: more than any machine has.
+	unknownBytes = 1 << 60
 	// gradientCopies is the memory of a gradient through the network beside that of an evaluation, divided by the size of the values that
 	// the network computes: 0.92 was measured for one evaluation of the bundled prior, 0.75 for each of three.
 	gradientCopies = 1.05
@@ -37,8 +42,8 @@ const (
 
 // Memory estimates the host's memory for solving a batch of n images, in bytes, beside the network's weights. It is an upper
 // bound for the measured networks, at most twice their memory. A latent prior needs that of its network at the size of latents, and
-// as much again per channel of its autoencoder at the size of images. An operator file needs twice the size of all its values, a
-// gradient through the network 1.05 times the size of those of the evaluations that it passes.
+// as much again per channel of its autoencoder at the size of images. An operator file needs 0.7 times that of all its values, of those of its
+// gradient and of work spaces, a gradient through the network 1.05 times the size of those of the evaluations that it passes.
 // Memory grows linearly with the pixels, and with the square of the sides for operators with constant matrices. A GPU has
 // the images in its own memory. Each stream of a batch after the first adds its
 // copy of the weights. Methods whose steps have inner iterations with noise need the host's memory for it on any
@@ -63,8 +68,12 @@ func (e *Engine) Memory(p Plan, n int) int64 {
 			th, tw := p.Network()
 			values = float64(e.prior.Width()) * float64(th*tw) / float64(n)
 		}
-		if p.Own != nil {
-			need += ownCopies * float32Size * p.Own.Values(p.Image) * float64(n)
+		if op, err := e.Operator(p); err == nil && p.Own != nil {
+			bytes, err := op.Bytes()
+			if errors.Is(err, infer.ErrShape) {
+				bytes = unknownBytes
+			}
+			need += ownShare * bytes * float64(n) // 0 for an outline
 		}
 		need += activationFactor * float32Size * values * float64(n)
 		if kept := info.Kept(p.Solver); kept > 0 {

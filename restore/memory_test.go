@@ -3,14 +3,14 @@ package restore_test
 import (
 	"testing"
 
+	"ddiff/internal/restore/haar"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
 	"ddiff/restore"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
-	"ddiff/restore/prior/haar"
 )
 
 // TestMemory: the estimate is linear in pixels and batch, quadratic in the sides with constant matrices, and bounds the
@@ -140,7 +140,7 @@ func TestOperatorMemory(t *testing.T) {
 			t.Errorf("a batch of 4: %d bytes, one: %d bytes", four, one)
 		}
 		plan.Own = own.Outline()
-		if got := e.Memory(plan, 1); got != beside {
+		if got := newEngine(t, onnxtest.Runtime(t).Threaded(1), restore.Config{}).Memory(plan, 1); got != beside {
 			t.Errorf("an outline: %d bytes, want %d", got, beside)
 		}
 	}

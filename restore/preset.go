@@ -1,14 +1,15 @@
 package restore
 
 import (
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // Preset describes how the settings of a plan relate to a preset.
 type Preset struct {
-	// Steps is the preset's number of steps for the method and the task, the method's default without a row.
+	// Steps is the preset's number of steps for the method and the task, the method's default without a row; 0 if the plan solves the data step otherwise, so
+	// that its steps do other work.
 	Steps int
 	// Row: the preset has settings of the method for the task.
 	Row bool
@@ -34,6 +35,9 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 	}
 	// natural and gradient are for the project's priors. Which of the other priors a publication's preset belongs to is unknown.
 	out.Foreign = (prior.Own()[e.prior.SHA256] != "") != (name == "natural" || name == "gradient")
+	if p.Solver.Word("data_step") != settings.Word("data_step") {
+		out.Steps = 0
+	}
 	for value := range row.Values {
 		out.Foreign = out.Foreign && p.Solver.Value(value) == settings.Value(value)
 	}

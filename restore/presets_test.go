@@ -3,8 +3,8 @@ package restore_test
 import (
 	"testing"
 
-	"ddiff/restore/metric"
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/noise"
 	"ddiff/restore/operator"
 )
 

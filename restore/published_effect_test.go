@@ -3,8 +3,8 @@ package restore_test
 import (
 	"testing"
 
+	"ddiff/internal/restore/metric"
 	"ddiff/restore/method"
-	"ddiff/restore/metric"
 	"ddiff/restore/operator"
 )
 

@@ -18,7 +18,7 @@ docker info >/dev/null 2>&1 || missing "no engine answers docker info"
 export COMPOSE_FILE=compose.yaml
 docker compose build --build-arg "VERSION=$(git describe --tags --always --dirty)" --build-arg "REVISION=$(git rev-parse HEAD)"
 docker compose up --detach --wait --wait-timeout 300
-last=$(docker compose exec -T coordinator ddiff submit /campaign.yaml --watch | tail -n 1)
+last=$(docker compose exec -T --env "DDIFF_TOKEN=$(<deploy/compose/admin-token)" coordinator ddiff submit /campaign.yaml --watch | tail -n 1)
 echo "$last"
 [[ $last =~ ^done=[1-9][0-9]*\ failed=0\ dead=0\ lost=0$ ]] || { echo "the campaign failed; see: docker compose logs" >&2; exit 1; }
-echo "dashboards: http://127.0.0.1:3000  traces: http://127.0.0.1:16686  remove with: docker compose down -v"
+echo "campaigns: http://127.0.0.1:8620 (token: deploy/compose/admin-token)  dashboards: http://127.0.0.1:3000  traces: http://127.0.0.1:16686  remove with: docker compose down -v"

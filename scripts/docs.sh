@@ -14,8 +14,6 @@ if [[ $(cat $venv/packages 2>/dev/null) != "${packages[*]}" ]]; then
 fi
 
 rm -rf bin/docs bin/site
-mkdir -p bin/docs
-git ls-files -z '*.md' docs examples LICENSE charts/ddiff deploy cmd/ddiff/run/auto.csv restore/method/doc.go tools/prior_training/loss-base.csv \
-	':!*/testdata/*' | sort -zu | xargs -0 cp --parents -t bin/docs
+scripts/pages.sh bin/docs
 NO_MKDOCS_2_WARNING=1 $venv/bin/mkdocs build --strict 2>&1 | { grep -v '^INFO' || true; }
 echo "pages=$(find bin/site -name '*.html' | wc -l) site=bin/site/index.html"

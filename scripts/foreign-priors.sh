@@ -13,4 +13,4 @@ if [[ ! -x $env/bin/python3 ]]; then
 fi
 "$env/bin/python3" -m pip install --quiet torch diffusers onnx onnxscript
 "$env/bin/python3" tools/foreign_priors.py "$files"
-DDIFF_FOREIGN=$files go test -count=1 -run TestForeignNetworks -v ./restore/prior
+DDIFF_FOREIGN=$files go test -count=1 -run TestForeignNetworks -v ./internal/restore/prior

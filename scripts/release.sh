@@ -8,7 +8,7 @@
 # sign-blob --yes --bundle SHA256SUMS.sigstore.json". SOURCE and BUILDER are the addresses of the source and the builder in the provenance.
 #
 # The archives contain the program, the pinned ONNX Runtime with verified digests, manual pages, completions of shells, licence
-# texts and SBOM. Two builds of one commit have equal bytes: the program is built in a fresh clone without paths of the
+# texts, SBOM, and the documents with the files of deploy, the chart and the examples. Two builds of one commit have equal bytes: the program is built in a fresh clone without paths of the
 # machine, and archives have sorted names, the time of the commit, and no owners.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -81,7 +81,7 @@ for arch in amd64 arm64; do
 	"$runner" completion bash >"$tree/share/bash-completion/completions/ddiff"
 	"$runner" completion zsh >"$tree/share/zsh/site-functions/_ddiff"
 	"$runner" completion fish >"$tree/share/fish/vendor_completions.d/ddiff.fish"
-	cp "$source"/{LICENSE,README.md,CHANGELOG.md} "$documentation"
+	"$source/scripts/pages.sh" "$documentation"
 	(cd "$source" && "$work/parts" documents -arch $arch -program "$tree/bin/ddiff" -runner "$runner" -cpu "$tree/lib/ddiff" "$documentation")
 	cp "$documentation/ddiff.cdx.json" "$out/$stem.cdx.json"
 	links=$(find "$tree" ! -type f ! -type d)

@@ -15,7 +15,7 @@ fi
 rm -rf "$out"
 mkdir -p "$out"
 code=0
-DDIFF_RESTORE_PHOTOGRAPHS=$out go -C cmd/ddiff test -count=1 -timeout 90m -run '^TestRestore(Photographs|Kinds)$' -v |
-	awk '/^photo=/ || /FAIL/ || /^ +restore_(photographs|kinds)_test/ { print; fflush() }' || code=$?
+DDIFF_RESTORE_PHOTOGRAPHS=$out go -C cmd/ddiff test -count=1 -timeout 90m -run '^TestRestore(Photographs|Kinds|Clean)$' -v |
+	awk '/^(photo|clean)=/ || /FAIL/ || /^ +restore_(photographs|kinds)_test/ { print; fflush() }' || code=$?
 PYTHONDONTWRITEBYTECODE=1 "$python" -W ignore tools/classical_methods.py "$out" "$@"
 exit "$code"

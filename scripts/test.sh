@@ -97,7 +97,7 @@ vet() {
 
 # Tests of what uses the queue wait for servers and intervals: twelve at a time are as fast as two on two cores. The others compute.
 waiting() {
-	go list -f '{{$p := .ImportPath}}{{if eq $p "ddiff/queue"}}{{$p}}{{end}}{{range .Deps}}{{if eq . "ddiff/queue"}}{{$p}}{{end}}{{end}}' $packages
+	go list -f '{{$p := .ImportPath}}{{if eq $p "ddiff/internal/queue"}}{{$p}}{{end}}{{range .Deps}}{{if eq . "ddiff/internal/queue"}}{{$p}}{{end}}{{end}}' $packages
 }
 
 quick_waiting() {
@@ -123,7 +123,7 @@ quick_processes() {
 # would take most of its time.
 race=(-race)
 for package in image/... compress/... github.com/klauspost/compress/{flate,internal/le} golang.org/x/image/... github.com/golang/freetype/... \
-	ddiff/restore/raster/...; do
+	ddiff/internal/restore/raster/...; do
 	race+=("-gcflags=$package=-race=false")
 done
 
@@ -141,7 +141,7 @@ racing_program() { # some tests of the command line, with the race detector in t
 all_packages() {
 	local racing computing
 	racing=$(concurrent)
-	computing=$(grep -E '^ddiff/(restore|coordinator/report)' <<<"$racing")
+	computing=$(grep -E '^ddiff/(restore|internal/(restore|report))' <<<"$racing")
 	racing=$(grep -vxF "$computing" <<<"$racing")
 	stage "lint" make lint
 	stage "packages with goroutines, with the race detector" gotests race "${race[@]}" -parallel 12 $racing

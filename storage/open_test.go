@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/s3test"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 func open(t *testing.T, address string, o storage.Options) storage.Store {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ddiff/internal/s3test"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 func TestS3Corruption(t *testing.T) {

@@ -14,23 +14,25 @@ import (
 	"strings"
 
 	"github.com/minio/minio-go/v7"
+
+	"ddiff/internal/failure"
 )
 
 var (
 	// ErrUnavailable: the server did not answer, answered with a temporary failure (5xx, "slow down"), or received
 	// damaged bytes. A retry may help. After a failed write the object may or may not exist.
-	ErrUnavailable = errors.New("store is unavailable")
+	ErrUnavailable = failure.New(failure.Output, "store is unavailable")
 	// ErrCorrupt: the bytes do not match their stored checksum. Get returns it.
-	ErrCorrupt = errors.New("object is corrupt")
+	ErrCorrupt = failure.New(failure.Output, "object is corrupt")
 	// ErrAccess: the credentials are missing, unknown, or do not permit reading. A forbidden write is ErrReadOnly.
-	ErrAccess = errors.New("access denied")
+	ErrAccess = failure.New(failure.Output, "access denied")
 	// ErrNoBucket: the bucket does not exist.
-	ErrNoBucket = errors.New("bucket does not exist")
+	ErrNoBucket = failure.New(failure.Output, "bucket does not exist")
 	// ErrCertificate: the TLS certificate of the server has expired, names another host or has an unknown authority.
-	ErrCertificate = errors.New("server certificate is not valid")
+	ErrCertificate = failure.New(failure.Output, "server certificate is not valid")
 	// ErrNoConditionalWrites: the server ignores or does not support "If-None-Match: *", so that Create could
 	// overwrite an object. OpenS3 returns it.
-	ErrNoConditionalWrites = errors.New("server does not honour conditional writes")
+	ErrNoConditionalWrites = failure.New(failure.Output, "server does not honour conditional writes")
 )
 
 // errClock: the server refuses the signature because of its time.

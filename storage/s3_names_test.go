@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/s3test"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // TestUnlistableNames: names that the answers of a server cannot represent, or that are no keys, hide no other object, on any

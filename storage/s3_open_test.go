@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/s3test"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // wantOpenError checks the sentinel, if any, and the words of the error of OpenS3.

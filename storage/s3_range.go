@@ -8,11 +8,12 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"ddiff/internal/failure"
 	"ddiff/internal/regular"
 )
 
 // ErrChanged: the object no longer has the requested version. GetRange returns it.
-var ErrChanged = errors.New("object has changed")
+var ErrChanged = failure.New(failure.Output, "object has changed")
 
 // GetRange returns size bytes from offset, fewer only at the end of the object. With an etag it returns ErrChanged if the
 // object has another. Parts have no checksums: the caller should know a digest.

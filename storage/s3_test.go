@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/s3test"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // openS3 opens a store until the end of the test.

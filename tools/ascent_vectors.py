@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes steps of dual ascent with the exact data step, and of DPIR, computed from the equations alone, for tests of restore/solver.
+"""Writes steps of dual ascent with the exact data step, and of DPIR, computed from the equations alone, for tests of internal/restore/solver.
 
-    python3 tools/ascent_vectors.py restore/prior/bundled/prior.onnx restore/solver/testdata/methods     # numpy, scipy, onnxruntime
+    python3 tools/ascent_vectors.py internal/restore/prior/bundled/prior.onnx internal/restore/solver/testdata/methods     # numpy, scipy, onnxruntime
 
 Each case is a folder ddiff_exact_* or dpir_*: the settings, the measurement of a smooth scene, and the state after each of ten steps. The operators are
 dense matrices, the data step is a solution of the normal equations, and no random draw enters the steps. With x and u for one image, and

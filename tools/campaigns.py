@@ -12,7 +12,6 @@ import numpy as np
 
 REPO = Path(__file__).resolve().parents[1]
 INCOMPLETE = 3  # the exit code of a run with failed or dead items
-WIDEST_TIE = 0.3  # dB: a longer interval leaves open which method is better
 
 
 def run(program: Path, *args: str) -> bool:
@@ -57,21 +56,6 @@ def mean(x: list[float]) -> tuple[float, float]:
     return float(np.mean(x)), float(stats.t.ppf(0.975, len(x) - 1) * stats.sem(x))
 
 
-def best_or_tied(ahead: float, half: float) -> bool:
-    """Whether a method is best or tied that is ahead of the best other one by a mean difference with half its interval: it has the higher mean,
-    or the interval contains zero and is shorter than WIDEST_TIE."""
-    return ahead >= 0 or (ahead + half >= 0 and 2 * half < WIDEST_TIE)
-
-
-def p_value(ahead: float, half: float, count: int) -> float:
-    """The two-sided p of Student's paired t for a mean difference of count pairs with half its 95 % interval."""
-    if count < 2 or half == 0:
-        return float(count < 2 or ahead == 0)
-    from scipy import stats
-
-    return float(2 * stats.t.sf(abs(ahead) / half * stats.t.ppf(0.975, count - 1), count - 1))
-
-
 def holm(p: list[float]) -> list[bool]:
     """Which of several tests stay below 0.05 with Holm's correction."""
     order, out = sorted(range(len(p)), key=lambda i: p[i]), [False] * len(p)
@@ -80,8 +64,3 @@ def holm(p: list[float]) -> list[bool]:
             break
         out[i] = True
     return out
-
-
-def smallest_p(count: int) -> float:
-    """The smallest p that a signed-rank test of count pairs can have, whatever their differences."""
-    return 2.0 ** (1 - count)

@@ -13,7 +13,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[1] / "restore/onnx/onnxruntime"
+FOLDER = Path(__file__).resolve().parents[1] / "internal/restore/onnx/onnxruntime"
 OPTIONS = [b"--gpu-architecture=compute_75", b"--std=c++17", b"-default-device"]
 
 

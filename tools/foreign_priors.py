@@ -5,7 +5,7 @@
 
 Write UNet2DModel networks with random weights, with and without attention blocks, at several operator sets, with fixed
 and free shapes. Operator set 17 is the TorchScript exporter's, 18 to 22 are the newer exporter's. --keep writes the
-files that restore/prior/testdata holds, without the exporter's notes. Needs torch, diffusers, onnx and onnxscript.
+files that internal/restore/prior/testdata holds, without the exporter's notes. Needs torch, diffusers, onnx and onnxscript.
 """
 
 import argparse

@@ -83,7 +83,7 @@ class Example:
         picture = picture.resize((picture.width // self.factor, picture.height // self.factor), Image.BICUBIC)
         x = np.asarray(picture, float)
         if self.kernel is not None:
-            x = ndimage.correlate(x, self.kernel[:, :, None], mode="reflect")
+            x = ndimage.convolve(x, self.kernel[:, :, None], mode="reflect")
             if not self.named("--kernel").startswith("disk:"):
                 np.save(folder / self.named("--kernel"), self.kernel.astype(np.float32))
         if self.mask is not None:

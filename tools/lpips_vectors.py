@@ -3,10 +3,10 @@
 
 The reference is the package lpips with its weights of the linear layers; random numbers replace the weights of the
 classifiers, which are not needed to compare implementations. Needs NumPy, Pillow, PyTorch, torchvision and lpips (pip install
-lpips==0.1.4). The distances are computed on the picture pairs of restore/metric/testdata.
+lpips==0.1.4). The distances are computed on the picture pairs of internal/restore/metric/testdata.
 
     python3 tools/lpips_vectors.py --reference tools/tests/lpips
-    python3 tools/lpips_vectors.py --small restore/metric/testdata
+    python3 tools/lpips_vectors.py --small internal/restore/metric/testdata
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-PICTURES = pathlib.Path(__file__).resolve().parent.parent / "restore" / "metric" / "testdata"
+PICTURES = pathlib.Path(__file__).resolve().parent.parent / "internal" / "restore" / "metric" / "testdata"
 PAIRS = ("equal", "noise", "odd", "pooled")
 NETWORKS = ("alex", "vgg", "squeeze")
 

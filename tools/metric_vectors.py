@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Write the golden vectors of restore/metric: image pairs and their scores by piq and scikit-image.
+"""Write the golden vectors of internal/restore/metric: image pairs and their scores by piq and scikit-image.
 
 Needs Pillow, NumPy, PyTorch and piq (pip install piq==0.8.0). The images are computed with
 integer formulas, so that a second run writes the same pixels. Scores are computed in float64.
 --unclipped needs NumPy and scikit-image (pip install scikit-image==0.26.0) instead, and writes the
 arrays beyond [-1, 1] with the scores in the range of the reference.
 
-    python3 tools/metric_vectors.py restore/metric/testdata
-    python3 tools/metric_vectors.py --unclipped restore/metric/testdata
+    python3 tools/metric_vectors.py internal/restore/metric/testdata
+    python3 tools/metric_vectors.py --unclipped internal/restore/metric/testdata
 """
 
 import argparse

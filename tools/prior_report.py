@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures a prior: denoising in comparison with other priors and BM3D, samples, and the tasks.
 
-    python3 tools/prior_report.py --prior restore/prior/bundled/prior.onnx [--beside NAME=FILE]...
+    python3 tools/prior_report.py --prior internal/restore/prior/bundled/prior.onnx [--beside NAME=FILE]...
 
 Denoising: y = x + s n with s = sigma/127.5 on [-1, 1]; the prior is evaluated once, at the t with
 sqrt((1-abar)/abar) nearest to s:
@@ -124,7 +124,7 @@ def task_scores(program: Path, campaign: Path, prior: Path, seed: int, out: Path
         said = (done.stderr or done.stdout).strip().splitlines()
         raise ValueError(f"prior_report: {' '.join(command)}: exit {done.returncode}: {said[-1] if said else ''}")
     rows = json.loads((out / "summary.json").read_text())["rows"]
-    return {row["task"]: row["metrics"]["psnr"]["mean"] for row in rows if "metrics" in row}
+    return {row["task"]: row["figures"]["psnr"]["mean"] for row in rows if "figures" in row}
 
 
 def task_table(scores: dict[str, list[dict[str, float]]]) -> str:
@@ -165,7 +165,7 @@ def named(text: str) -> tuple[str, Path]:
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--prior", type=Path, default=REPO / "restore/prior/bundled/prior.onnx")
+    p.add_argument("--prior", type=Path, default=REPO / "internal/restore/prior/bundled/prior.onnx")
     p.add_argument("--beside", type=named, action="append", default=[], metavar="NAME=FILE", help="another prior")
     p.add_argument("--images", type=Path, action="append", help="folder of PNG files (default examples/images)")
     p.add_argument("--levels", type=float, nargs="+", default=[15, 25, 50], help="noise levels on the scale 0..255 (default 15 25 50)")

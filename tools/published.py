@@ -1,4 +1,4 @@
-"""The figures that docs/methods.md and README.md publish about the comparison on new problems, recomputed from docs/data: behind `python3 tools/quality.py --check`."""
+"""The figures that docs/evidence.md, docs/methods.md and README.md publish about comparisons, recomputed from docs/data: behind `python3 tools/quality.py --check`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import campaigns
 import numpy as np
+import rules
 from campaigns import REPO
 
 T = TypeVar("T")
@@ -20,48 +21,30 @@ def stored(name: str) -> list[Row]:
     return campaigns.table((REPO / "docs/data" / name).read_text())
 
 
-def tied(rows: list[Row]) -> int:
-    """The cells in which ahead and half_width say that the first method is best or tied."""
-    return sum(campaigns.best_or_tied(float(r["ahead"]), float(r["half_width"])) for r in rows)
-
-
-def beyond(rows: list[Row], sign: int) -> list[float]:
-    """By how much the first method is ahead (sign 1) or behind (−1) in the cells whose interval excludes zero."""
-    return [sign * float(r["ahead"]) for r in rows if sign * float(r["ahead"]) > float(r["half_width"])]
-
-
-def corrected(rows: list[Row], photographs: int) -> list[bool]:
-    """Which of the cells differ with Holm's correction over all of them."""
-    return campaigns.holm([campaigns.p_value(float(r["ahead"]), float(r["half_width"]), photographs) for r in rows])
-
-
-def ahead_of_all(rows: list[Row], method: str) -> list[Row]:
-    """By task, by how much a method is ahead of the best other one, from the mean and paired differences of the rows of docs/data/methods-comparison.csv."""
-    out = []
-    for task in dict.fromkeys(r["task"] for r in rows):
-        best = max((r for r in rows if r["task"] == task and r["method"] != method), key=lambda r: float(r["difference"]))
-        out.append({"ahead": str(-float(best["difference"])), "half_width": best["half_width"]})
-    return out
-
-
-def psnr(rows: list[Row]) -> dict[tuple[str, str, str], dict[str, dict[str, float]]]:
-    """The PSNR by cell, method and photograph."""
+def scores(rows: list[Row], metric: str = "psnr") -> dict[tuple[str, str, str], dict[str, dict[str, float]]]:
+    """A metric by cell, method and photograph, where the rows have it."""
     out: dict[tuple[str, str, str], dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     for r in rows:
-        out[r["task"], r["params"], r["sigma"]][r["method"]][r["image"]] = float(r["psnr"])
+        if r.get(metric):
+            out[r["task"], r["params"], r["sigma"]][r["method"]][r["image"]] = float(r[metric])
     return out
+
+
+def differences(of: dict[str, dict[str, float]], method: str, other: str) -> list[float]:
+    """By how much a method is ahead of another one on each photograph of a cell."""
+    return [of[method][image] - of[other][image] for image in sorted(of[method])]
 
 
 def versus(of: dict[str, dict[str, float]], method: str, other: str) -> Row:
     """By how much a method is ahead of another one in a cell, with half the interval of the paired difference."""
-    ahead, half = campaigns.mean([of[method][image] - of[other][image] for image in sorted(of[method])])
+    ahead, half = campaigns.mean(differences(of, method, other))
     return {"ahead": str(ahead), "half_width": str(half)}
 
 
 def pairs(rows: list[Row]) -> dict[tuple[str, str, str], tuple[float, float, float, float]]:
     """By cell the mean PSNR of ddiff and dpir, and by how much ddiff is ahead with half its interval, from the PSNR of each photograph."""
     out = {}
-    for cell, of in psnr(rows).items():
+    for cell, of in scores(rows).items():
         difference = versus(of, "ddiff", "dpir")
         out[cell] = (*(campaigns.mean(list(of[m].values()))[0] for m in ("ddiff", "dpir")), float(difference["ahead"]), float(difference["half_width"]))
     return out
@@ -97,7 +80,7 @@ MANY = {"64": "quality-many.csv", "128": "quality-many-128.csv", "256": "quality
 
 def wide_blur() -> tuple[str, str]:
     """By how much ddiff with the settings of docs/tuning.md for wide blurs is ahead of dpir in Gaussian deblurring at 256x256, with the half width."""
-    of = next(of for (task, _, _), of in psnr(stored(MANY["256"])).items() if task == "gaussian_deblur")
+    of = next(of for (task, _, _), of in scores(stored(MANY["256"])).items() if task == "gaussian_deblur")
     wide = {r["image"]: float(r["psnr"]) for r in stored("gaussian-width.csv") if r["photographs"] == "many" and r["settings"].startswith("lambda")}
     test = versus({"ddiff": wide, "dpir": of["dpir"]}, "ddiff", "dpir")
     return f"{float(test['ahead']):.2f}", f"{float(test['half_width']):.2f}"
@@ -106,8 +89,8 @@ def wide_blur() -> tuple[str, str]:
 def many(rows: list[Row]) -> list[str]:
     """The lines of the table of the first of MANY: the mean PSNR of each cell and by how much ddiff is ahead of each other method."""
     others = [m for m in dict.fromkeys(r["method"] for r in rows) if m != "ddiff"]
-    lines = [f"| task | `ddiff` | {' | '.join(f'`{m}` | ahead' for m in others)} |", "|---" * (2 + 2 * len(others)) + "|"]
-    for (task, _, _), of in psnr(rows).items():
+    lines = [f"| task | `ddiff` | {' | '.join(f'`{m}` | difference' for m in others)} |", "|---" * (2 + 2 * len(others)) + "|"]
+    for (task, _, _), of in scores(rows).items():
         means, columns = {m: np.mean(list(of[m].values())) for m in of}, []
         for m in others:
             test = versus(of, "ddiff", m) if m in of else {}
@@ -116,33 +99,58 @@ def many(rows: list[Row]) -> list[str]:
     return lines
 
 
+def judged(rows: list[Row], other: str) -> dict[tuple[str, str], str]:
+    """The verdict of tools/rules.py on ddiff against another method by metric and task: all of them are one family."""
+    family = {(metric, task): differences(of, "ddiff", other)
+              for metric in rules.RELEVANT for (task, _, _), of in scores(rows, metric).items() if other in of}  # fmt: skip
+    return dict(zip(family, rules.verdicts([(metric, d) for (metric, _), d in family.items()])))
+
+
 def against(by_side: dict[str, list[Row]]) -> list[str]:
-    """The lines of the table of MANY: by method and side the counts of the cells, also with Holm's correction over those of the row."""
-    lines = ["| `ddiff` against | side | cells | best or tied | ahead | with Holm | behind | with Holm |", "|---" * 8 + "|"]
+    """The lines of the table of MANY: by method and metric, for each side the counts of the verdicts, with the tasks in which ddiff is behind."""
+    lines = [f"| `ddiff` against | metric | {' | '.join(by_side)} |", "|---" * (2 + len(by_side)) + "|"]
     for m in (m for m in dict.fromkeys(r["method"] for rows in by_side.values() for r in rows) if m != "ddiff"):
-        for side, rows in by_side.items():
-            of = [versus(of, "ddiff", m) for of in psnr(rows).values() if m in of]
-            kept = [r for r, stays in zip(of, corrected(of, len({r["image"] for r in rows}))) if stays]
-            counts = (len(of), tied(of), len(beyond(of, 1)), len(beyond(kept, 1)), len(beyond(of, -1)), len(beyond(kept, -1)))
-            lines += [f"| `{m}` | {side} | {' | '.join(map(str, counts))} |"] if of else []
+        found = [judged(rows, m) for rows in by_side.values()]
+        for metric in (metric for metric in METRICS if any(metric == its for of in found for its, _ in of)):
+            cells = []
+            for of in ({task: v for (its, task), v in one.items() if its == metric} for one in found):
+                counts = ", ".join(str(list(of.values()).count(v)) for v in rules.VERDICTS)
+                cells.append(" ".join([counts, *(f"`{task}`" for task, v in of.items() if v == "behind")]) if of else "–")
+            lines.append(f"| `{m}` | {METRICS[metric]} | {' | '.join(cells)} |")
     return lines
+
+
+METRICS = {"psnr": "PSNR", "ssim": "SSIM", "haarpsi": "HaarPSI"}
+
+
+def worst(side: str, task: str = "") -> float:
+    """By how much ddiff is behind dpir in PSNR on one of the fifty photographs, in a task or in all."""
+    return -min(min(differences(of, "ddiff", "dpir")) for (name, _, _), of in scores(stored(MANY[side])).items() if task in ("", name))
+
+
+def summary() -> str:
+    """The counts of all tasks, metrics and sides of MANY against dpir, and the photograph on which ddiff is most behind."""
+    found = {(side, *key): v for side, name in MANY.items() for key, v in judged(stored(name), "dpir").items()}
+    counts = " ".join(f"relevant_{v}={list(found.values()).count(v)}" for v in ("ahead", "behind"))
+    return f"{counts} metrics={len({metric for _, metric, _ in found})} worst_photograph_db={max(map(worst, MANY)):.2f}"
 
 
 # The cells of docs/data/quality-64.csv with the problems of tools/ladder.py at sigma 0.05, by task. It has none of super_resolution_area.
 OF_LADDER = {"super_resolution": "factor=4", "gaussian_deblur": "std=3", "inpaint_random": "drop=0.7", "inpaint_box": "size=128"}
 
 
-def of_the_paper(every: dict[tuple[str, str, str], dict[str, dict[str, float]]]) -> tuple[str, ...]:
-    """By how much the paper's step is behind natural of ddiff in docs/data/ladder.csv, in how many tasks, and in how many of how many it is behind and ahead of
-    DiffPIR, whose PSNR of these problems is among that of every cell."""
-    rows, versus_diffpir = [r for r in stored("ladder.csv") if (r["prior"], r["sigma"]) == ("bundled", "0.05")], []
-    tasks = list(dict.fromkeys(r["task"] for r in rows))
-    for task in tasks:
-        if task != "super_resolution_area":
-            step = {r["image"]: float(r["paper's step"]) for r in rows if r["task"] == task}
-            versus_diffpir.append(versus({"step": step} | found_in(every, task, OF_LADDER.get(task, ""), "0.05"), "step", "diffpir"))
-    first, natural = (np.mean([float(r[rung]) for r in rows]) for rung in ("paper's step", "mirrored images"))
-    return f"{natural - first:.2f}", *(WORDS[n] for n in (len(tasks), len(beyond(versus_diffpir, -1)), len(versus_diffpir), len(beyond(versus_diffpir, 1))))
+def of_the_ladder(every: dict[tuple[str, str, str], dict[str, dict[str, float]]]) -> tuple[tuple[str, str], tuple[str, str, str]]:
+    """Of docs/data/ladder.csv: by how much the paper's step is behind natural of ddiff and in how many tasks; and in how many of them dpir was measured too, by how
+    much natural without dual variable is behind it there, and by how much dpir, whose PSNR is among that of every cell."""
+    rows = [r for r in stored("ladder.csv") if (r["prior"], r["sigma"]) == ("bundled", "0.05")]
+    tasks = dict.fromkeys(r["task"] for r in rows)
+    both = [task for task in tasks if task != "super_resolution_area"]
+
+    def lost(rung: str, of: list[str]) -> str:
+        return f"{np.mean([float(r['mirrored images']) - float(r[rung]) for r in rows if r['task'] in of]):.2f}"
+
+    rival = np.mean([np.mean(differences(found_in(every, task, OF_LADDER.get(task, ""), "0.05"), "ddiff", "dpir")) for task in both])
+    return (lost("paper's step", list(tasks)), WORDS[len(tasks)]), (WORDS[len(both)], lost("without dual variable", both), f"{rival:.2f}")
 
 
 def sharpness() -> list[str]:
@@ -154,56 +162,37 @@ def sharpness() -> list[str]:
 
 
 def pages() -> str:
-    return "".join((REPO / name).read_text() for name in ("docs/methods.md", "docs/methods/ddiff.md", "docs/methods/pnpdm.md", "README.md"))
+    return "".join((REPO / name).read_text() for name in ("docs/methods.md", "docs/evidence.md", "docs/methods/ddiff.md", "docs/methods/pnpdm.md", "README.md"))
 
 
 def figures(page: str) -> Iterator[tuple[str, str, str]]:
     """What the page publishes: the place, the published text, and the one that follows from the data."""
     cells = pairs(stored("quality-ascent.csv"))
-    both = [{"ahead": str(ahead), "half_width": str(half)} for _, _, ahead, half in cells.values()]
-    swapped = [{"ahead": str(-ahead), "half_width": str(half)} for _, _, ahead, half in cells.values()]
-    by_side = {side: [r for r in stored("quality.csv") if r["side"] == side] for side in ("64", "128")}
-    last, once = stored("quality-last.csv"), stored("quality-once.csv")
+    both = [ahead for _, _, ahead, _ in cells.values()]
     photographs = len({r["image"] for r in stored("quality-ascent.csv")})
-    comparison = [r for r in stored("methods-comparison.csv") if r["photographs"] == "examples/images"]
-    equal = ahead_of_all([r for r in comparison if r["campaign"] == "equal_cost" and r["size"] == "128"], "ddiff")
-    highest = sum(float(r["ahead"]) >= 0 for r in equal)
-    every = psnr(stored("quality-64.csv"))
-    best = {m: [versus(of, m, max((o for o in of if o != m), key=lambda o: np.mean(list(of[o].values())))) for of in every.values()] for m in ("ddiff", "dpir")}
-    to_mean = [versus(of, "ddiff", "diffpir_mean") for of in every.values() if "diffpir_mean" in of]
-    fifty = {m: [versus(of, "ddiff", m) for of in psnr(stored("quality-many.csv")).values()] for m in ("dpir", "diffpir_late", "diffpir_mean")}
+    step, dual = of_the_ladder(scores(stored("quality-ascent.csv")))
+    readme = judged(stored(MANY["64"]), "dpir")
+    counted = {(metric, v): WORDS[sum(its == metric and is_ == v for (its, _), is_ in readme.items())] for metric in rules.RELEVANT for v in rules.VERDICTS}
     axes = [f"{np.mean([float(r[a]) for r in stored('quality-ascent.csv') if r['method'] == m]):.{digits}f}"
             for a, digits in (("psnr", 2), ("ssim", 3), ("haarpsi", 3), ("gradient_energy", 2), ("evaluations", 1)) for m in ("ddiff", "dpir")]
     intervals = [f"{extreme(float(r[share]) for r in stored('pnpdm-coverage.csv')):.2f}" for share in ("in_90", "in_50") for extreme in (min, max)]
     for pattern, values in (
         (r"90 % hold (\S+) to (\S+) of the true values, those of 50 % (\S+) to (\S+):", intervals),
         (r"PSNR (\S+) and (\S+) dB, SSIM (\S+) and (\S+), HaarPSI (\S+) and (\S+), gradient energy (\S+) and (\S+) of the truth's, (\S+) and (\S+) evaluations", axes),
-        (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=(\d+) ",
-         (len(cells), tied(both), tied(swapped), f"{-min(a for _, _, a, _ in cells.values()):.2f}", photographs)),
-        (r"`ddiff` is ahead of `dpir` beyond its interval in (\d+) cells, by (\S+) to (\S+) dB, and behind beyond it in (none|\d+)",
-         (len(ahead := beyond(both, 1)), f"{min(ahead):.2f}", f"{max(ahead):.2f}", len(beyond(both, -1)) or "none")),
-        (r"with Holm's correction over the 24 cells (\d+) of these remains", (sum(corrected(both, photographs)),)),
-        (r"of \[`dpir`\]\(docs/methods/dpir.md\), without dual variable, in (\w+) of (\w+) tasks, and behind in (\w+), `colorize`. It is ahead of DiffPIR with as many evaluations in (\w+), and of the mean of five such runs in (\w+)\.",
-         (WORDS[len(beyond(fifty["dpir"], 1))], WORDS[len(fifty["dpir"])], WORDS[len(beyond(fifty["dpir"], -1))], *(WORDS[len(beyond(fifty[m], 1))] for m in ("diffpir_late", "diffpir_mean")))),
-        (r"with this prior (\S+) dB behind `ddiff` in \[(\w+) tasks\].*, and beyond its interval behind DiffPIR in (\w+) of (\w+), ahead in (\w+);", of_the_paper(every)),
-        (r"`ddiff` is (\S+) dB behind `dpir` in `colorize` at 64, (\S+) dB in Gaussian deblurring at 256\.",
-         (f"{-float(next(versus(of, 'ddiff', 'dpir')['ahead'] for (task, _, _), of in psnr(stored(MANY[side])).items() if task == name)):.2f}"
-          for side, name in (("64", "colorize"), ("256", "gaussian_deblur")))),
+        (r"cells=(\d+) ddiff_highest=(\d+) dpir_highest=(\d+) worst_behind_db=(\S+) photographs=(\d+) ",
+         (len(cells), sum(a >= 0 for a in both), sum(a <= 0 for a in both), f"{-min(both):.2f}", photographs)),
+        (r"in PSNR in (\w+) of nine tasks, tied in (\w+), behind in (\w+), `colorize`; in SSIM ahead in (\w+), in HaarPSI in (\w+), behind in (\w+)",
+         (*(counted["psnr", v] for v in ("ahead", "tied", "behind")), counted["ssim", "ahead"], counted["haarpsi", "ahead"], counted["haarpsi", "behind"])),
+        (r"with this prior (\S+) dB behind the default, .* in \[(\w+) tasks\]", step),
+        (r"In (\w+) of these tasks at 0.05 [^.]* costs (\S+) dB; `dpir`, [^.]* is (\S+) dB behind", dual),
+        (r"`nonlinear_deblur` are (\S+), (\S+) and (\S+) dB behind", (f"{worst(side, 'nonlinear_deblur'):.2f}" for side in MANY)),
         (r"the better one is ahead by (\S+) ± (\S+) dB\.", wide_blur()),
-        (r"cells=(\d+) ddiff_best_or_tied=(\d+) dpir_best_or_tied=(\d+) worst_behind_db=(\S+) photographs=8     of all seven",
-         (len(every), tied(best["ddiff"]), tied(best["dpir"]), f"{-min(float(r['ahead']) for r in best['ddiff']):.2f}")),
-        (r"ahead of that mean beyond its interval in (\d+) of (\d+) cells, .* behind beyond it in (\w+)\.",
-         (len(beyond(to_mean, 1)), len(to_mean), WORDS[len(beyond(to_mean, -1))])),
         (r"energy\" \[([^,]+), ([^,]+), ([^,]+), ([^,]+), ([^]]+)\]\n.*\n    line \[(\S+), (\S+), (\S+), (\S+), (\S+)\]", sharpness()),
-        (r"`dpir` has the highest mean in (\w+) of (\w+) tasks, .* and is behind beyond it in (\w+)\.",
-         (WORDS[highest], WORDS[len(equal)], WORDS[len(beyond(equal, -1))])),
-        (r"best or tied in (\d+) of 24 cells at 128×128, in (\d+) at 64×64, in (\d+) on twelve further photographs, and in (\d+) on eight",
-         (tied(by_side["128"]), tied(by_side["64"]), tied(last), tied(once))),
     ):
         found = re.search(pattern, page)
         for i, value in enumerate(values):
             yield pattern, found[i + 1] if found else "", str(value)
-    others = {(r["task"], r["params"], r["sigma"]): r for r in by_side["64"]}
+    others = {(r["task"], r["params"], r["sigma"]): r for r in stored("quality.csv") if r["side"] == "64"}
     for line in re.search(r"\n\| task \| parameters \| sigma \| `ddiff` \| `dpir`.*?\n\n", page, re.DOTALL)[0].strip().splitlines()[2:]:
         task, params, sigma, *texts = (c.strip() for c in line.strip("|").split("|"))
         ddiff, dpir, ahead, half = found_in(cells, task, params, sigma)

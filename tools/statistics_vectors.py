@@ -1,6 +1,6 @@
 """Write reference values for the statistics of the report: scipy's and statsmodels' figures on synthetic data.
 
-    python3 tools/statistics_vectors.py coordinator/report/statistic/testdata/statistics.json
+    python3 tools/statistics_vectors.py internal/report/statistic/testdata/statistics.json
 
 Needs numpy, scipy and statsmodels. The file that is in the repository was made with scipy 1.17.1 and statsmodels 0.15.0.
 """

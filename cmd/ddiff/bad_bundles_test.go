@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/onnx"
-	"ddiff/restore/prior"
 )
 
 // latents and images are the shapes in the bundle of writeLatentPrior.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/image/tiff"
 
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // texture is an image of a seeded texture.
@@ -45,7 +45,7 @@ func badImages(t *testing.T) []badInput {
 	must(t, jpeg.Encode(&asJPEG, texture(16), nil))
 	must(t, tiff.Encode(&asTIFF, texture(16), nil))
 	webp := func(name string) []byte {
-		return read(t, filepath.Join("..", "..", "restore", "raster", "testdata", name))
+		return read(t, filepath.Join("..", "..", "internal", "restore", "raster", "testdata", name))
 	}
 	var all []badInput
 	add := func(name, ext string, data []byte, parts ...string) {

@@ -16,7 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 // badInput is a command with an input that the program refuses, or an item that fails.

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx/onnxpb"
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/onnx/onnxpb"
+	"ddiff/internal/restore/raster"
 )
 
 // badPriors are files of priors and operators that cannot be used.

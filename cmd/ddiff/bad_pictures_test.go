@@ -3,15 +3,11 @@ package main_test
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // animatedWebP is the beginning of an animation.
@@ -151,74 +147,4 @@ func repeated(v float32, n int) []float32 {
 		out[i] = v
 	}
 	return out
-}
-
-// TestRestoreBesideBadFiles restores a folder with two sound pictures among files that are refused, for several tasks: each bad
-// file has one line, and the sound ones are restored.
-func TestRestoreBesideBadFiles(t *testing.T) {
-	t.Parallel()
-	for task, param := range map[string]string{"hdr": "", "super_resolution": "factor=4", "gaussian_deblur": "std=3", "denoise": ""} {
-		dir := t.TempDir()
-		for _, name := range []string{"a sound one.png", "b sound.png"} {
-			write(t, filepath.Join(dir, name), grey(16))
-		}
-		bad := map[string]string{}
-		for _, u := range unfits(t) {
-			if u.task == "hdr" || u.task == task {
-				write(t, filepath.Join(dir, u.file), u.data)
-				bad[u.file] = u.parts[0]
-			}
-		}
-		args := []string{"restore", "--quiet", "--threads", "1", "--steps", "3", dir, "--task", task}
-		if param != "" {
-			args = append(args, "--param", param)
-		}
-		e := ddiff(t, args...)
-		wantCode(t, e, 3)
-		lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
-		for name, part := range bad {
-			about := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.Contains(line, name) })
-			if len(about) != 1 || !strings.HasPrefix(about[0], "failed: ") || task == "hdr" && !strings.Contains(about[0], part) {
-				t.Errorf("%s: the lines about %s are %q, want one that has %q", task, name, about, part)
-			}
-		}
-		wantLine(t, e, fmt.Sprintf("done=2 failed=%d dead=0 skipped=0 warned=", len(bad)))
-		for _, name := range []string{"a sound one", "b sound"} {
-			decode(t, read(t, filepath.Join(dir, name+".restored.png")))
-		}
-	}
-}
-
-// TestListBesideBadFiles restores a list that has all kinds of bad rows beside two sound ones: files that are refused, a kernel without light, and
-// masks without observed pixels. Each bad row has one line.
-func TestListBesideBadFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a.png"), grey(16))
-	write(t, filepath.Join(dir, "none.npy"), array(t, 0, 0, 3, 3))
-	write(t, filepath.Join(dir, "odd.npy"), array(t, 1./9, 1./9, 3, 3))
-	write(t, filepath.Join(dir, "dark.npy"), array(t, 0, 0, 16, 16))
-	write(t, filepath.Join(dir, "dark.png"), blackPNG(t))
-	rows := "measurement,name,task,mask,kernel\na.png,sound,hdr,,\na.png,no light,motion_deblur,,none.npy\na.png,dark array,inpaint_random,dark.npy,\n" +
-		"a.png,dark picture,inpaint_box,dark.png,\na.png,sharp,motion_deblur,,odd.npy\n"
-	bad := map[string]string{"no light": "its sum is 0", "dark array": "no pixel is observed", "dark picture": "no pixel is observed"}
-	for _, u := range unfits(t) {
-		if strings.HasSuffix(u.file, ".txt") {
-			continue
-		}
-		write(t, filepath.Join(dir, u.file), u.data)
-		rows += u.file + "," + u.name + "," + u.task + ",,\n"
-		bad[u.name] = u.parts[0]
-	}
-	write(t, filepath.Join(dir, "list.csv"), []byte(rows))
-	e := ddiff(t, "run", filepath.Join(dir, "list.csv"), "--task", "hdr", "--quiet", "--threads", "1", "--steps", "3", "--out", filepath.Join(dir, "out"))
-	wantCode(t, e, 3)
-	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
-	for name, part := range bad {
-		about := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.HasPrefix(line, "failed: "+name+" (") })
-		if len(about) != 1 || !strings.Contains(about[0], part) {
-			t.Errorf("the lines about %s are %q, want one that has %q", name, about, part)
-		}
-	}
-	wantLine(t, e, fmt.Sprintf("done=2 failed=%d dead=0", len(bad)))
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/tune"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
 )
 
@@ -45,7 +46,7 @@ func completions(c manifest.Catalogue) map[string]func() []string {
 		"precision":  fixed("float32", "bfloat16", "float16"),
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
-		"priority":   func() []string { return strings.Split(cli.Words(manifest.Priorities()), ", ") },
+		"priority":   func() []string { return strings.Split(cli.Words(record.Priorities()), ", ") },
 	}
 }
 

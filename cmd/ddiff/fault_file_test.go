@@ -19,9 +19,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/onnx/onnxpb"
-	"ddiff/storage/s3test"
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/onnx/onnxpb"
+	"ddiff/internal/s3test"
 )
 
 // bounded runs the program. It fails if the process takes a minute or more memory than a number of MiB.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 // TestWrongFlags: wrong words and numbers end a command at once, with one line.

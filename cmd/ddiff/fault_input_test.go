@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/raster"
 )
 
 // TestBadImages restores one good photograph among every kind of unusable file.

@@ -13,12 +13,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
-	"ddiff/restore/onnx/onnxtest"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 // card returns a complete model card for images with a number of channels.

@@ -14,11 +14,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"ddiff/restore/passport"
-	"ddiff/restore/raster"
-	"ddiff/restore/raster/container"
-	"ddiff/restore/raster/metadata"
-	"ddiff/restore/raster/tiff"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/raster/metadata"
+	"ddiff/internal/restore/raster/tiff"
 )
 
 // fieldCase is a command as people give it, with files as they have them, and what becomes of it.
@@ -33,7 +32,7 @@ type fieldCase struct {
 
 const (
 	photoData = "../../restore/picture/testdata/"
-	tiffData  = "../../restore/raster/tiff/testdata/"
+	tiffData  = "../../internal/restore/raster/tiff/testdata/"
 )
 
 // drawn returns a PNG file.
@@ -73,7 +72,7 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 	photo := drawn(t, side, side, photograph)
 	camera, err := os.ReadFile(photoData + "camera.jpg")
 	must(t, err)
-	inks, err := os.ReadFile("../../restore/raster/testdata/inks8.jpg")
+	inks, err := os.ReadFile("../../internal/restore/raster/testdata/inks8.jpg")
 	must(t, err)
 	inTIFF := func(name string) []byte {
 		data, err := os.ReadFile(tiffData + name)
@@ -87,6 +86,8 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 			values[i] = 0.2
 		}
 	}
+	turned := slices.Clone(values)
+	slices.Reverse(turned)
 	npy := func(side int, values []float32) []byte {
 		data, err := raster.EncodeNPY([]int{side, side}, values)
 		must(t, err)
@@ -188,7 +189,7 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 	}
 	var deep bytes.Buffer
 	must(t, png.Encode(&deep, twelve))
-	wide, err := container.InsertPNG(photo, []container.PNGChunk{{Kind: "cICP", Data: []byte{12, 16, 0, 1}}}, nil)
+	wide, err := metadata.InsertPNG(photo, []metadata.PNGChunk{{Kind: "cICP", Data: []byte{12, 16, 0, 1}}}, nil)
 	must(t, err)
 	bomb := bytes.Clone(inTIFF("deflate.tif"))
 	tiff.SetNumber(bomb, 0, tiff.TagWidth, 60_000)
@@ -251,15 +252,13 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 		{"file as --out", with("x", nil), denoise("a.png", "--out", "new/b.jpg"), 0, nil, format("new/b.jpg", "jpeg")},
 		{"file for several", map[string][]byte{"a.png": photo, "b.png": photo}, denoise("a.png", "b.png", "--out", "c.jpg"), 2, []string{"--out c.jpg is a file, and there are 2 pictures; give a folder"}, nil},
 		{"unwritten format", with("x", nil), denoise("a.png", "--out", "c.gif"), 2, []string{"gif is not written; the formats are png, jpeg, tiff and webp"}, nil},
-		{"folders in folders", map[string][]byte{"d/a.png": photo, "d/e/b.png": photo}, denoise("d"), 0, []string{"skipped 1: a folder; --recursive restores its pictures too: e"}, nil},
-		{"quiet", map[string][]byte{"d/a.png": photo, "d/notes.txt": []byte("text"), "d/.b.png": photo}, denoise("d", "-q"), 0, []string{"skipped 2\n"}, nil},
-		{"names in both cases", map[string][]byte{"d/DSC_1.JPG": camera, "d/dsc_1.jpg": camera, "d/b.jpg": camera}, denoise("d", "--out", "o"), 0, nil, format("o/dsc_1.jpg-2.restored.jpg", "jpeg")},
-		{"recursive", map[string][]byte{"d/a.png": photo, "d/e/b.png": photo}, denoise("d", "--recursive", "--out", "o"), 0, nil, format("o/e/b.restored.png", "png")},
 		{"cut JPEG", map[string][]byte{"x.jpg": camera[:len(camera)-200]}, denoise("x.jpg"), 3, []string{"failed: x.jpg", "truncated data"}, nil},
 		{"bomb", map[string][]byte{"x.tif": bomb}, denoise("x.tif"), 3, []string{"failed: x.tif", "it has 1 of 5000 strips or tiles"}, nil},
 		{"photograph as mask", with("m.png", photo), inpaint("--mask", "m.png"), 3, []string{"it is no black-and-white picture", "as in a photograph"}, nil},
 		{"red strokes", masked(pick(scratch, red, white)), inpaint("--mask", "m.png"), 3, []string{"of its pixels have a colour"}, nil},
-		{"inverted mask", masked(pick(scratch, white, black)), inpaint("--mask", "m.png"), 2, []string{"white is observed and black is lost; is it inverted?", "--force uses it as it is"}, nil},
+		{"inverted mask", masked(pick(scratch, white, black)), inpaint("--mask", "m.png"), 2, []string{"is it inverted? give --mask-shows lost if white shows the lost pixels, or --mask-shows kept"}, nil},
+		{"mask of lost pixels", masked(pick(scratch, white, black)), inpaint("--mask", "m.png", "--mask-shows", "lost"), 0, []string{"mask m.png: 3.1 % of the pixels are lost, and filled"}, observed},
+		{"mask of kept pixels", masked(pick(scratch, white, black)), inpaint("--mask", "m.png", "--mask-shows", "kept"), 0, []string{"mask m.png: 97 % of the pixels are lost, and filled"}, nil},
 		{"mask", masked(pick(scratch, black, white)), inpaint("--mask", "m.png"), 0, nil, observed},
 		{"erased photograph as mask", masked(func(x, y int) color.NRGBA {
 			if scratch(x, y) {
@@ -270,7 +269,7 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 		{"soft brush", masked(func(x, y int) color.NRGBA {
 			v := uint8(min(255, 120*max(x-y, y-x)))
 			return color.NRGBA{v, v, v, 255}
-		}), inpaint("--mask", "m.png"), 0, []string{"soft edges", "every pixel that is not white counts as lost"}, nil},
+		}), inpaint("--mask", "m.png"), 0, []string{"soft edges", "which count as lost"}, nil},
 		{"black kernel on white", with("k.png", drawn(t, 9, 9, pick(stroke, black, white))), deblur("k.png"), 0, []string{"a kernel is bright where the light went"}, sameAs(npy(9, values))},
 		{"kernel on a transparent layer", with("k.png", drawn(t, 9, 9, pick(stroke, black, clear))), deblur("k.png"), 0, []string{"transparent layer"}, sameAs(npy(9, values))},
 		{"kernel in an archive", with("k.npz", archive.Bytes()), deblur("k.npz"), 0, nil, sameAs(npy(9, values))},
@@ -288,6 +287,7 @@ func fieldCases(t *testing.T) (cases []fieldCase, restore []string) {
 		})}, denoise("a.png"), 0, []string{"16 pixels (1.6 %) differ from all of their neighbours as dead and hot ones do: they are left out"}, nil},
 		{"MATLAB kernel", with("k.mat", []byte("MATLAB 5.0 MAT-file")), deblur("k.mat"), 3, []string{"it is a file of MATLAB; save its array as .npy"}, nil},
 		{"kernel", with("k.png", kernel), deblur("k.png"), 0, nil, sameAs(npy(9, values))},
+		{"kernel of a correlation", with("k.png", kernel), append(deblur("k.png"), "--kernel-form", "correlation"), 0, nil, sameAs(npy(9, turned))},
 	}, restore
 }
 

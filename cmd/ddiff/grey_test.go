@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/onnx/onnxtest"
+	photos "ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/method"
-	"ddiff/restore/metric"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	restorer "ddiff/restore/picture"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 // priorOf writes a prior for images of some channels, and returns its path. The network is the posterior mean of Gaussian images whose local means, of
@@ -70,8 +70,8 @@ func deepPicture() *raster.Image {
 func writePicture(t *testing.T, img *raster.Image, name string, of raster.Picture) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	format, _ := restorer.FormatOf(name)
-	data, err := restorer.EncodeFile(img, &of, nil, restorer.FileOptions{Format: format})
+	format, _ := photos.FormatOf(name)
+	data, err := photos.EncodeFile(img, &of, nil, photos.FileOptions{Format: format})
 	must(t, err)
 	write(t, path, data)
 	return path
@@ -128,7 +128,7 @@ func TestGreyCampaign(t *testing.T) {
 		}
 	}
 	wantCode(t, ddiff(t, "verify", out), 0)
-	lpips := filepath.Join("..", "..", "restore", "metric", "testdata", "lpips_alex.onnx")
+	lpips := filepath.Join("..", "..", "internal", "restore", "metric", "testdata", "lpips_alex.onnx")
 	e = ddiff(t, "score", out, "--metric", "haarpsi,psnr@reference_range,lpips:"+lpips)
 	wantCode(t, e, 0)
 	for _, name := range []string{"haarpsi@1:png", "psnr@reference_range", "lpips_alex@1"} {

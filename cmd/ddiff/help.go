@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
+	"ddiff/internal/report/table"
 )
 
 // flagGroup is a heading in help texts with the names of the flags below it.

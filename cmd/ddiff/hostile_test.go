@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"ddiff/api"
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // hostile is a text that clears a terminal, forges a line and reverses the direction of text.
@@ -77,14 +77,14 @@ func TestAttackTerminal(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/campaigns", answer(&api.Campaigns{}))
 	mux.HandleFunc("POST /api/v1/campaigns", answer(&api.Submitted{}))
-	mux.HandleFunc("GET /api/v1/campaigns/one", answer(&manifest.CampaignStatus{}))
+	mux.HandleFunc("GET /api/v1/campaigns/one", answer(&record.CampaignStatus{}))
 	mux.HandleFunc("POST /api/v1/campaigns/one/pause", answer(&api.Controlled{}))
 	mux.HandleFunc("GET /api/v1/campaigns/one/logs", answer(&api.Logs{}))
 	mux.HandleFunc("GET /api/v1/workers", answer(&api.Workers{}))
 	mux.HandleFunc("GET /api/v1/tokens", answer(&api.Tokens{}))
-	ended := &manifest.CampaignStatus{}
+	ended := &record.CampaignStatus{}
 	poison(reflect.ValueOf(ended).Elem())
-	ended.Campaign.Phase, ended.Status.Phase = manifest.PhaseRejected, manifest.PhaseRejected
+	ended.Campaign.Phase, ended.Status.Phase = record.PhaseRejected, record.PhaseRejected
 	mux.HandleFunc("GET /api/v1/campaigns/ended", func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode(ended) }) //nolint:errcheck // the client notices
 	mux.HandleFunc("GET /api/v1/campaigns/refused", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)

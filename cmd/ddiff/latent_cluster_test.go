@@ -14,11 +14,11 @@ import (
 
 	"ddiff/api"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/haar"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/prior"
-	"ddiff/restore/prior/haar"
-	"ddiff/restore/raster"
 )
 
 // writeLatentPrior writes a latent prior of one level around the network of writePrior.

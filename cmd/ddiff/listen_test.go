@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/item"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/telemetry"
 )
 
@@ -202,20 +202,20 @@ func TestInterruptEndsHang(t *testing.T) {
 }
 
 // endlessCampaign submits a campaign of one item whose prior loops without end. It returns the campaign's record.
-func (n *natsServer) endlessCampaign(t *testing.T, store string) manifest.Campaign {
+func (n *natsServer) endlessCampaign(t *testing.T, store string) record.Campaign {
 	t.Helper()
 	data, item := endlessPrior(t, 1000), longItem(t)
-	file := manifest.PriorFile{SHA256: regular.SHA256(data), Key: "priors/endless.onnx"}
+	file := record.PriorFile{SHA256: regular.SHA256(data), Key: "priors/endless.onnx"}
 	must(t, os.Mkdir(filepath.Join(store, "priors"), 0o755))
 	write(t, filepath.Join(store, file.Key), data)
 	item.Prior = file.SHA256
 	must(t, item.Identify())
 	n.campaign(t, "endless", item)
-	c := manifest.Campaign{
-		Schema: manifest.RecordSchema, ID: "endless", Output: "endless", Priority: manifest.PriorityNormal, Weight: 1,
-		Wanted: manifest.WantRun, Phase: manifest.PhaseRunning, Prior: file,
+	c := record.Campaign{
+		Schema: record.Schema, ID: "endless", Output: "endless", Priority: record.PriorityNormal, Weight: 1,
+		Wanted: record.WantRun, Phase: record.PhaseRunning, Prior: file,
 	}
-	n.put(t, manifest.KeyCampaignPrefix+c.ID, c)
+	n.put(t, record.KeyCampaignPrefix+c.ID, c)
 	return c
 }
 
@@ -237,8 +237,8 @@ func TestCancelFreesHungWorker(t *testing.T) {
 	address := freeAddress(t)
 	w := beginWorker(t, "--nats", n.url, "--name", "first", "--health-listen", address)
 	w.wait(t, &w.stdout, measured, 1)
-	c.Wanted = manifest.WantCancelNow
-	n.put(t, manifest.KeyCampaignPrefix+c.ID, c)
+	c.Wanted = record.WantCancelNow
+	n.put(t, record.KeyCampaignPrefix+c.ID, c)
 	w.wait(t, &w.stderr, "dropped item of a cancelled campaign", 1)
 	if code, text := ask(t, address, "/livez"); code != http.StatusOK {
 		t.Errorf("/livez answers %d: %s", code, text)
@@ -258,9 +258,9 @@ func TestWorkerEndsAfterHang(t *testing.T) {
 	wantCode(t, e, 10)
 	wantMessage(t, e, "an item hung", "stage solve took")
 	wantMessage(t, e, "ddiff: the worker hung", "raise --stage-timeout")
-	data, _, err := n.board.Get(t.Context(), manifest.KeyWorkerPrefix+"first")
+	data, _, err := n.board.Get(t.Context(), record.KeyWorkerPrefix+"first")
 	must(t, err)
-	var beat manifest.Beat
+	var beat record.Beat
 	must(t, json.Unmarshal(data, &beat))
 	if !strings.Contains(beat.Hung, "stage solve took") {
 		t.Errorf("the worker's record is %+v", beat)

@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log" //nolint:depguard // to silence other packages
 	"os"
@@ -18,6 +19,10 @@ import (
 	"syscall"
 
 	"ddiff/internal/cli"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/trial"
+	"ddiff/restore/operator"
 )
 
 func main() {
@@ -27,12 +32,20 @@ func main() {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	stderr := cli.NewOutput(os.Stderr)
 	go func() {
 		<-ctx.Done()
 		stop() // a second signal ends the process immediately
+		if cli.TerminalWidth(stderr) > 0 {
+			cli.StatusLine(stderr)("")
+			fmt.Fprintln(stderr, "stopping; Ctrl-C again ends at once")
+		}
 	}()
 	go endOnQuit()
-	os.Exit(execute(ctx, os.Args[1:], cli.NewOutput(os.Stdout), cli.NewOutput(os.Stderr)))
+	if len(os.Args) > 1 && os.Args[1] == trial.Arg {
+		os.Exit(trial.Serve(ctx, os.Args[2:], os.Stdin, os.Stdout, map[string]trial.Check{"operator": operator.Check, "prior": prior.Check, "metric": metric.Try}))
+	}
+	os.Exit(execute(ctx, os.Args[1:], cli.NewOutput(os.Stdout), stderr))
 }
 
 // endOnQuit ends the process at SIGQUIT with the stacks of all goroutines. Go's own exit code is that of a wrong flag.

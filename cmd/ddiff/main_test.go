@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/raster"
 )
 
 // program is the binary under test. Cache replaces the user's cache directory.

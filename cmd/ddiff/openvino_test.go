@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // withOpenVINO runs a restoration with an OpenVINO named by the environment, or with a cache.

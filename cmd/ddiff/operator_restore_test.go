@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
-	"ddiff/restore/passport"
-	"ddiff/restore/raster"
 )
 
 // writeOperator writes an operator for images of one size. It has a parameter gain, by which build may multiply.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ddiff/api"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/item"
@@ -128,7 +129,7 @@ func TestClusterFetchesOperator(t *testing.T) {
 	writeDim(t, file) // after the submitter has read it
 	spec, err := manifest.Load(path("exchanged"))
 	must(t, err)
-	done, err := client(t, at).SubmitSpec(t.Context(), spec, api.Order{Output: "exchanged", Operators: []manifest.OperatorFile{{Path: file, SHA256: sha}}})
+	done, err := client(t, at).SubmitSpec(t.Context(), spec, api.Order{Output: "exchanged", Operators: []record.OperatorFile{{Path: file, SHA256: sha}}})
 	must(t, err)
 	wantCode(t, ddiff(t, "submit", path("exchanged"), "--server", at, "--output", "exchanged"), 2) // another campaign
 	e := ddiff(t, "status", "--watch", done.ID, "--server", at)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // TestPaperCampaigns runs each campaign of examples/paper with the bundled prior on a bundled photograph, and compares it
@@ -82,7 +82,7 @@ func TestPaperCampaigns(t *testing.T) {
 // comparePaperMetrics computes the metrics of the paper's code from the unclipped images: each figure is then compared with one of its kind.
 func comparePaperMetrics(t *testing.T, out, figures string) {
 	t.Helper()
-	network := filepath.Join("..", "..", "restore", "metric", "testdata", "lpips_alex.onnx")
+	network := filepath.Join("..", "..", "internal", "restore", "metric", "testdata", "lpips_alex.onnx")
 	e := ddiff(t, "score", out, "--metric", "psnr@reference_range,ssim@window5,lpips@unclipped:"+network)
 	if want := regexp.MustCompile(`^metric=psnr@reference_range items=24 scored=24 .*\nmetric=ssim@window5 items=24 scored=24 .*\nmetric=lpips_alex@1_unclipped:[0-9a-f]{8} items=24 scored=24 `); e.code != 0 ||
 		!want.MatchString(e.stdout) {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/noise"
-	"ddiff/restore/passport"
-	"ddiff/restore/raster"
 )
 
 // TestPhotonsEndToEnd restores measurements at two numbers of photons and without, and takes the results through verify, replay,

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // TestPlacement runs one campaign with settings that must not change results.

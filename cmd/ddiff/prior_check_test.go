@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 )
 
 // python returns a Python with PyTorch and onnx.

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
+	"ddiff/internal/s3test"
 	"ddiff/restore/item"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // bucketRun restores a photograph on two tasks to a bucket, and returns the address of the output, its store, and a

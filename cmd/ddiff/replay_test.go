@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 // replayLine matches the output of replay.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/operator/drawfile"
-	"ddiff/restore/raster"
+	photos "ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 )
 
 // unsharp writes a photograph as a lens out of focus, a disk with a radius of 2.5 pixels, sees it, with noise of 0.02, and returns its truth.
@@ -16,7 +16,7 @@ func unsharp(t *testing.T, path string) *raster.Image {
 	t.Helper()
 	x := picture(t, filepath.Join("..", "..", "examples", "unseen", "windmill.png"))
 	y := x.Clone()
-	spread(x, y, drawfile.DrawDisk(2.5).Data)
+	spread(x, y, photos.DrawDisk(2.5).Data)
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range y.Pix {
 		y.Pix[i] += float32(0.02 * r.NormFloat64())

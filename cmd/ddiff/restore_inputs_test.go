@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -197,19 +198,6 @@ func TestRestoreGroups(t *testing.T) {
 	wantLine(t, e, "done=1 failed=1")
 }
 
-// TestRestoreNamesRefusedFiles: a file in a format that is not read has a line of its own, and counts as failed.
-func TestRestoreNamesRefusedFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	a, text := filepath.Join(dir, "a.png"), filepath.Join(dir, "b.txt")
-	write(t, a, grey(16))
-	write(t, text, []byte("text"))
-	e := ddiff(t, quick(text, a)...)
-	wantCode(t, e, 3)
-	wantMessage(t, e, "failed: ", text, "neither a picture nor a .npy file")
-	wantLine(t, e, "done=1 failed=1")
-}
-
 // TestRestoreNamesFlag: a wrong number of steps is one line that names its flag, also where the settings are chosen for the task.
 func TestRestoreNamesFlag(t *testing.T) {
 	t.Parallel()
@@ -326,4 +314,31 @@ func TestRestoreGreyJPEGWithoutNoise(t *testing.T) {
 	must(t, jpeg.Encode(&buf, img, nil))
 	write(t, file, buf.Bytes())
 	wantCode(t, ddiff(t, "restore", file, "--quiet", "--threads", "1", "--steps", "3", "--task", "jpeg", "--sigma", "0"), 0)
+}
+
+// TestRestoreKeepsNames: a restored picture has the same name in a later command with other neighbours, and a new neighbour takes none of these.
+func TestRestoreKeepsNames(t *testing.T) {
+	t.Parallel()
+	dir, into := t.TempDir(), t.TempDir()
+	add := func(name string, size int) { write(t, filepath.Join(dir, name), grey(size)) }
+	want := func(skipped int, names ...string) {
+		t.Helper()
+		e := ddiff(t, quick(dir, "--out", into)...)
+		wantCode(t, e, 0)
+		wantLine(t, e, fmt.Sprintf("done=%d failed=0 dead=0 skipped=%d", len(names)-skipped, skipped))
+		for _, name := range names {
+			if _, err := os.Stat(filepath.Join(into, name+".restored.png")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	add("b.png", 16)
+	want(0, "b")
+	add("b.bmp", 24) // it is a PNG file
+	want(1, "b", "b.bmp")
+	add("B.bmp", 32)
+	want(2, "b", "b.bmp", "B.bmp-2")
+	must(t, os.Remove(filepath.Join(dir, "b.bmp")))
+	must(t, os.Remove(filepath.Join(dir, "b.png")))
+	want(1, "B.bmp-2")
 }

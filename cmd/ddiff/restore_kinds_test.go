@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/operator/drawfile"
-	"ddiff/restore/raster"
+	photos "ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 )
 
 // kind is a way in which pictures are degraded, with the command of a person who has them.
@@ -26,6 +26,7 @@ type kind struct {
 	gamma      float64   // of the blur: 0 for that of the values of the file
 	dead       float64   // share of dead and hot pixels
 	photons    float64   // 0: none
+	electrons  float64   // of a camera, see exposed; 0: none
 	grain      bool      // neighbouring pixels share noise
 	bright     float64   // exposure before white is cut off; 0: 1
 	bits       int       // of the file; 0: 8
@@ -61,17 +62,19 @@ func kinds() []kind {
 	deblur := func(args ...string) []string { return append(args, "--sigma", "auto") }
 	return []kind{
 		{name: "camera", task: "denoise", args: []string{"--sigma", "auto"}, sigma: 0.08, quality: 90, classical: "bm3d_best"},
+		{name: "dusk", task: "denoise", args: []string{"--sigma", "auto"}, electrons: 400, quality: 90, classical: "bm3d_best"},
+		{name: "night", task: "denoise", args: []string{"--sigma", "auto"}, electrons: 100, quality: 90, classical: "bm3d_best"},
 		{name: "noisy", task: "denoise", args: []string{"--sigma", "auto"}, sigma: 0.06, classical: "bm3d"},
 		{name: "shot", task: "denoise", args: []string{"--sigma", "0.01", "--photons", "60"}, sigma: 0.01, photons: 60, classical: "bm3d_best"},
 		{name: "grain", task: "denoise", args: []string{"--sigma", "auto"}, sigma: 0.06, grain: true, classical: "bm3d_best"},
 		{name: "overexposed", task: "denoise", args: []string{"--sigma", "0.08"}, sigma: 0.08, bright: 1.4, classical: "bm3d_best"},
 		{name: "twelve-bits", task: "denoise", args: []string{"--sigma", "auto", "--measurement-range", "0,4095"}, sigma: 0.06, bits: 12, classical: "bm3d"},
-		{name: "defocus", task: "gaussian_deblur", args: deblur("--kernel", "disk:auto"), sigma: 0.02, kernel: drawfile.DrawDisk(2.2).Data, classical: "wiener"},
+		{name: "defocus", task: "gaussian_deblur", args: deblur("--kernel", "disk:auto"), sigma: 0.02, kernel: photos.DrawDisk(2.2).Data, classical: "wiener"},
 		{name: "soft", task: "gaussian_deblur", args: deblur("--param", "std=auto"), sigma: 0.02, kernel: gauss(1.5), classical: "wiener"},
 		{name: "soft-camera", task: "gaussian_deblur", args: deblur("--param", "std=3"), sigma: 0.02, quality: 92, kernel: gauss(1.5), classical: "wiener"},
 		{name: "dead-pixels", task: "gaussian_deblur", args: deblur("--param", "std=3"), sigma: 0.02, kernel: gauss(1.5), dead: 0.01, classical: "median_wiener"},
 		{name: "linear-light", task: "gaussian_deblur", args: deblur("--param", "std=3"), sigma: 0.02, kernel: gauss(1.5), gamma: 2.2, classical: "wiener"},
-		{name: "shaken", task: "motion_deblur", args: deblur("--kernel", "KERNEL"), sigma: 0.02, kernel: line, classical: "wiener"},
+		{name: "shaken", task: "motion_deblur", args: deblur("--kernel", "KERNEL", "--kernel-form", "correlation"), sigma: 0.02, kernel: line, classical: "wiener"},
 		{name: "dusty-scan", task: "inpaint", args: []string{"--sigma", "0.02", "--mask", "MASK"}, sigma: 0.01, lost: speck, classical: "diffusion"},
 		{name: "scratched", task: "inpaint", args: []string{"--sigma", "0.02", "--mask", "MASK"}, sigma: 0.01, lost: scratch, classical: "diffusion"},
 		{name: "small", task: "super_resolution_area", args: []string{"--param", "factor=2", "--sigma", "0.02"}, sigma: 0.02, factor: 2, classical: "bicubic"},
@@ -113,6 +116,9 @@ func (k kind) degrade(x *raster.Image, seed uint64) *raster.Image {
 	}
 	y = y.Clone()
 	r := rand.New(rand.NewPCG(seed, 9))
+	if k.electrons > 0 {
+		return exposed(y, k.electrons, r)
+	}
 	white := make([]float64, len(y.Pix))
 	for i := range white {
 		white[i] = r.NormFloat64()
@@ -176,7 +182,7 @@ func TestRestoreKinds(t *testing.T) {
 	kept, all := os.LookupEnv("DDIFF_RESTORE_PHOTOGRAPHS")
 	some := kinds()
 	if !all {
-		some, kept = some[6:8], t.TempDir()
+		some, kept = []kind{some[2], some[8]}, t.TempDir()
 	}
 	for _, k := range some {
 		scenes := k.scenes(t)
@@ -210,6 +216,9 @@ func (k kind) restore(t *testing.T, scenes map[string]*raster.Image, kept string
 		must(t, os.MkdirAll(dir, 0o755))
 		seed++
 		y := k.degrade(x, seed)
+		if k.electrons > 0 {
+			x = exposed(x, 0, nil)
+		}
 		photo, data := filepath.Join(dir, "photo.png"), encode(y)
 		switch {
 		case k.quality > 0:

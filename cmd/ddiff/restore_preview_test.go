@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // TestPreviewOfJPEG: the preview of a noisy JPEG file has the noise level of the whole file, and none of the advice for files without compression; a stated level neither.

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/passport"
-	"ddiff/restore/raster"
 )
 
 // deepGrey is a grey PNG of 18×12 pixels with 16 bits.

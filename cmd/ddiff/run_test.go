@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/metric"
 	"ddiff/restore/item"
-	"ddiff/restore/metric"
 )
 
 // TestRunOnImages runs without a campaign file, and checks all files of a run.
@@ -142,6 +142,18 @@ output: elsewhere
 	want := map[string]int{"cup hdr ddiff": 2, "cup hdr diff_pnp_admm": 2, "mug gaussian_deblur ddiff": 2, "mug gaussian_deblur diff_pnp_admm": 2}
 	if !maps.Equal(seen, want) {
 		t.Errorf("items %v, want %v", seen, want)
+	}
+}
+
+// TestEqualRuns: several runs without noise are named before anything runs, also to a quiet program.
+func TestEqualRuns(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee")
+	write(t, filepath.Join(dir, "c.yaml"), []byte("dataset: {path: coffee.png, size: 64}\ntasks: [denoise]\nmethods: [ddiff, diffpir]\nruns: 2\n"))
+	e := end(t, command(t, "run", filepath.Join(dir, "c.yaml"), "--dry-run", "--quiet"))
+	wantCode(t, e, 0)
+	if !strings.HasPrefix(e.stderr, "warning: all runs are equal of ddiff in denoise: ") || strings.Count(e.stderr, "\n") != 1 {
+		t.Errorf("stderr %q", e.stderr)
 	}
 }
 

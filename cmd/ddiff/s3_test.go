@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/s3test"
 	"ddiff/restore/item"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // toS3 is the command with a bucket of a real S3 server as its output.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx/onnxtest"
-	"ddiff/storage/s3test"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/s3test"
 )
 
 // TestScore scores a stored output, and follows the scores to the report, the comparison, a rerun and the passports.
@@ -67,7 +67,7 @@ func TestScore(t *testing.T) {
 	})
 
 	// A network is a metric of its own; another file is another version.
-	lpips := filepath.Join("..", "..", "restore", "metric", "testdata", "lpips_alex.onnx")
+	lpips := filepath.Join("..", "..", "internal", "restore", "metric", "testdata", "lpips_alex.onnx")
 	e = ddiff(t, "score", out, b, "--metric", "lpips:"+lpips, "--json")
 	wantCode(t, e, 0)
 	var count struct {

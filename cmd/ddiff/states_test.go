@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // TestKeepStates: run and restore --results store x_t after the steps, and a contact sheet; a wrong list is refused.

@@ -186,7 +186,7 @@ output: %s
 		Rows []struct {
 			Task, Params string
 			Sigma        float64
-			Metrics      map[string]estimate
+			Figures      map[string]estimate
 			Images       int
 		}
 	}
@@ -205,7 +205,7 @@ output: %s
 			continue
 		}
 		mean, half := (psnr[0]+psnr[1])/2, 12.706204736432095*math.Abs(psnr[0]-psnr[1])/2
-		got := r.Metrics["psnr"]
+		got := r.Figures["psnr"]
 		if r.Images != 2 || got.N != 2 || got.Measurements != 0 || !(math.Abs(got.Mean-mean) <= 1e-6) || !(math.Abs(got.HalfWidth-half) <= 1e-6*half) {
 			t.Errorf("%v: %+v of %d images, want %g ± %g of 2", k, got, r.Images, mean, half)
 		}

@@ -44,6 +44,21 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, width int) string {
 	return out.String()
 }
 
+// TestTerminalStops: a signal has an answer on a terminal at once.
+func TestTerminalStops(t *testing.T) {
+	skipLong(t)
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	run := command(t, small(photographs(t, "chelsea"), "--task", "motion_deblur", "--steps", "900", "-o", out)...)
+	script := `"$@" & p=$!; until [ -e "$0" ]; do sleep 0.1; done; kill -TERM $p; wait $p; true`
+	run.Path, run.Args = "/bin/sh", append([]string{"/bin/sh", "-c", script, filepath.Join(out, ".ddiff", "lock"), run.Path}, run.Args[1:]...)
+	text := onTerminal(t, run, 80)
+	stopping, ended := strings.Index(text, "stopping; Ctrl-C again ends at once"), strings.Index(text, "interrupted; rerun the same command to resume")
+	if stopping < 0 || ended < stopping {
+		t.Errorf("%q", text)
+	}
+}
+
 // escapes are the control sequences of colours and of a cleared line.
 var escapes = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
 
@@ -65,7 +80,7 @@ func TestTerminal(t *testing.T) {
 	}
 	for _, u := range updates[1:] {
 		line, _, _ := strings.Cut(u, "\r\n")
-		if strings.HasPrefix(escapes.ReplaceAllString(line, ""), "warning: ") {
+		if said := escapes.ReplaceAllString(line, ""); strings.HasPrefix(said, "warning: ") || strings.HasPrefix(said, "report: ") {
 			continue // it stays, and may wrap
 		}
 		if n := utf8.RuneCountInString(escapes.ReplaceAllString(line, "")); n >= width {

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/install"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // TestCampaignOfToys runs a method and an operator, each from one file outside the program, through a campaign to its report.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/tune"
+	"ddiff/internal/report/statistic"
+	"ddiff/internal/tune"
 	"ddiff/restore/item"
 )
 
@@ -163,7 +163,7 @@ func TestTunedCampaign(t *testing.T) {
 	skipLong(t)
 	t.Parallel()
 	dir, out := photographs(t, "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
-	ran := tuneImages(t, dir, "--task", "hdr", "--operator", learnedBlur, "--prior", filepath.Join("..", "..", "restore", "prior", "bundled", "prior.onnx"),
+	ran := tuneImages(t, dir, "--task", "hdr", "--operator", learnedBlur, "--prior", filepath.Join("..", "..", "internal", "restore", "prior", "bundled", "prior.onnx"),
 		"--solver", "answer=x_plus_u", "--solver", "recover=never", "--set", "gamma0=4,8", "--steps", "2", "--size", "128", "--test-images", "coffee", "-o", out)
 	wantCode(t, ran, 0)
 	wantTested(t, out, 2)

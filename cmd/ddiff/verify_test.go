@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/report"
 	"ddiff/internal/regular"
+	"ddiff/internal/report"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/raster"
 )
 
 // tiny restores the photographs of a directory with quick settings, at 32 pixels.

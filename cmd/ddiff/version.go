@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/internal/cli"
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 func newVersionCommand() *cobra.Command {

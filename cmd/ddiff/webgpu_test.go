@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // TestWebGPU runs a campaign on a device other than the CPU: the result records the device, and the images agree with

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"ddiff/api"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -54,7 +54,7 @@ func startNATS(t *testing.T, store string) *natsServer {
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
 	n.board, err = queue.OpenBoard(t.Context(), nc, nil)
 	must(t, err)
-	n.put(t, manifest.KeyCluster, manifest.Cluster{Schema: manifest.RecordSchema, Store: store, AckWait: limit})
+	n.put(t, record.KeyCluster, record.Cluster{Schema: record.Schema, Store: store, AckWait: limit})
 	return n
 }
 
@@ -72,9 +72,9 @@ func (n *natsServer) campaign(t *testing.T, id string, item item.Item) *queue.Qu
 	data, err := json.Marshal(item)
 	must(t, err)
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: item.ID, Payload: data}}))
-	n.put(t, manifest.KeyCampaignPrefix+id, manifest.Campaign{
-		Schema: manifest.RecordSchema, ID: id, Output: id, Priority: manifest.PriorityNormal, Weight: 1,
-		Wanted: manifest.WantRun, Phase: manifest.PhaseRunning, Prior: manifest.PriorFile{SHA256: item.Prior},
+	n.put(t, record.KeyCampaignPrefix+id, record.Campaign{
+		Schema: record.Schema, ID: id, Output: id, Priority: record.PriorityNormal, Weight: 1,
+		Wanted: record.WantRun, Phase: record.PhaseRunning, Prior: record.PriorFile{SHA256: item.Prior},
 	})
 	return q
 }
@@ -82,7 +82,7 @@ func (n *natsServer) campaign(t *testing.T, id string, item item.Item) *queue.Qu
 // workers returns the keys of the workers' records.
 func (n *natsServer) workers(t *testing.T) []string {
 	t.Helper()
-	keys, err := n.board.Keys(t.Context(), manifest.KeyWorkerPrefix)
+	keys, err := n.board.Keys(t.Context(), record.KeyWorkerPrefix)
 	must(t, err)
 	return keys
 }
@@ -91,7 +91,7 @@ func (n *natsServer) workers(t *testing.T) []string {
 func (n *natsServer) coordinator(t *testing.T, store string, args ...string) (c *process, server string) {
 	t.Helper()
 	address := freeAddress(t)
-	c = startProcess(t, nil, append([]string{"coordinator", "--nats", n.url, "--store", store, "--listen", address}, args...)...)
+	c = startProcess(t, nil, append([]string{"coordinator", "--nats", n.url, "--store", store, "--listen", address, "--settle", "0s"}, args...)...)
 	c.wait(t, &c.stderr, "coordinator is ready", 1)
 	return c, "http://" + address
 }
@@ -141,7 +141,7 @@ func TestWorkerStops(t *testing.T) {
 
 	w := beginWorker(t, "--nats", n.url, "--name", "first")
 	w.wait(t, &w.stdout, steps, 1)
-	if there := n.workers(t); len(there) != 1 || there[0] != manifest.KeyWorkerPrefix+"first" {
+	if there := n.workers(t); len(there) != 1 || there[0] != record.KeyWorkerPrefix+"first" {
 		t.Errorf("the workers' records are %q", there)
 	}
 	w.signal(t, syscall.SIGTERM)
@@ -228,22 +228,22 @@ func TestWorkerFlags(t *testing.T) {
 func TestWorkerRefusesForgedCluster(t *testing.T) {
 	t.Parallel()
 	n := startNATS(t, t.TempDir())
-	for record, reason := range map[string]string{
+	for text, reason := range map[string]string{
 		`{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}`: "schema",
 		`{"schema":1,"store":"","ack_wait_ns":60000000000}`:                    "store: is missing",
 		`{"schema":1,"store":"results"}`:                                       "ack_wait_ns",
 	} {
-		must(t, n.board.Put(t.Context(), manifest.KeyCluster, []byte(record)))
+		must(t, n.board.Put(t.Context(), record.KeyCluster, []byte(text)))
 		cmd := command(t, "worker", "--simulate", "1s", "--nats", n.url)
 		cmd.Dir = t.TempDir()
 		e := end(t, cmd)
 		if e.code == 0 || !strings.Contains(e.stderr, "read record cluster: "+reason) {
-			t.Errorf("%s: exit code %d, %s", record, e.code, e.stderr)
+			t.Errorf("%s: exit code %d, %s", text, e.code, e.stderr)
 		}
 		entries, err := os.ReadDir(cmd.Dir)
 		must(t, err)
 		if len(entries) > 0 {
-			t.Errorf("%s: the worker has written %v", record, entries)
+			t.Errorf("%s: the worker has written %v", text, entries)
 		}
 	}
 }

@@ -41,11 +41,10 @@ def config(row: dict) -> dict[str, Any]:
 def scores(row: dict) -> dict[str, float]:
     """Returns counts, means and half-widths of their 95 % intervals."""
     out = {k: row.get(k, 0) for k in ("images", "items", "failed", "dead")}
-    for name, figure in (row | row.get("metrics", {}) | row.get("cost", {})).items():
-        if isinstance(figure, dict) and figure.get("mean") is not None:
-            out[name] = figure["mean"]
-            if figure.get("half_width") is not None:
-                out[name + "_half_width"] = figure["half_width"]
+    for name, figure in row.get("figures", {}).items():
+        out[name] = figure["mean"]
+        if figure.get("half_width") is not None:
+            out[name + "_half_width"] = figure["half_width"]
     return out
 
 

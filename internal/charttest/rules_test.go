@@ -126,7 +126,7 @@ func sizeOf(t *testing.T, file, name string) int64 {
 
 // The volume of the cache holds what the program caches by default, else Kubernetes would evict its pod.
 func TestCachesFitIntoVolumes(t *testing.T) {
-	datasets, priors := sizeOf(t, "storage/cache.go", "DefaultCacheBytes"), sizeOf(t, "gpuworker/enginecache/priorfile.go", "cacheBytes")
+	datasets, priors := sizeOf(t, "storage/cache.go", "DefaultCacheBytes"), sizeOf(t, "internal/gpuworker/enginecache/priorfile.go", "cacheBytes")
 	for object, pod := range pods(t, mustRender(t, "minimal")) {
 		want := map[string]int64{"coordinator": datasets, "worker": datasets + priors}[component(pod)]
 		for _, v := range pod.Spec.Volumes {

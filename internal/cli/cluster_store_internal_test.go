@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/dataset"
+	"ddiff/internal/dataset"
 	"ddiff/storage"
 )
 

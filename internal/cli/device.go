@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // ComputeOptions are the flags of the device and of the compilation of solvers.
@@ -156,14 +156,7 @@ func (o ComputeOptions) OpenAll(log *slog.Logger) ([]*onnxruntime.Runtime, error
 }
 
 func (o ComputeOptions) open(log *slog.Logger, configs []onnxruntime.Config) (all []*onnxruntime.Runtime, err error) {
-	options := install.LocateOptions{Path: o.library}
-	switch d := (onnxruntime.Device{Provider: configs[0].Provider}); {
-	case d.NVIDIA():
-		options.EP = install.CUDA
-	case d.Provider == onnxruntime.ProviderWebGPU, d.Provider == onnxruntime.ProviderOpenVINO:
-		options.EP = install.CPU // only the CPU build contains WebGPU, and is new enough for OpenVINO
-	}
-	lib, err := install.Locate(options)
+	lib, err := onnxruntime.Library(configs[0].Provider, o.library)
 	if err != nil {
 		return nil, err
 	}

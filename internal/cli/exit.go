@@ -2,7 +2,7 @@
 // flags of the device, the datasets, the process and the stages of a worker, and the opening of priors, outputs and stores.
 //
 // It imports no package of cmd/ddiff and none below internal/cli. An error of a flag or an argument is made with [Usage]; every
-// other error of a command wraps a sentinel that the table of exit codes lists, or ends the command with the code of an unexpected error.
+// other error of a command wraps a sentinel with a class of package failure, or ends the command with the code of an unexpected error.
 package cli
 
 import (
@@ -16,37 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/api"
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/gc"
-	"ddiff/coordinator/report/comparison"
-	"ddiff/coordinator/report/published"
-	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/table"
-	"ddiff/coordinator/shard"
-	"ddiff/coordinator/tune"
-	"ddiff/dataset"
-	"ddiff/gpuworker/enginecache"
-	"ddiff/gpuworker/guard"
-	"ddiff/internal/regular"
-	"ddiff/manifest"
-	"ddiff/queue"
-	"ddiff/restore/check"
-	"ddiff/restore/item"
-	"ddiff/restore/method"
-	"ddiff/restore/metric"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/operator"
-	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
-	"ddiff/storage"
+	"ddiff/internal/failure"
 )
 
 // The exit codes. exitClasses describes each of them.
@@ -65,80 +35,44 @@ const (
 	ExitQuit        = 131
 )
 
-// exitClass is one exit code with the errors that lead to it.
+// exitClass is one exit code with the class of errors that leads to it.
 type exitClass struct {
 	code    int
 	meaning string
-	errors  []error
+	class   failure.Class
 }
 
-// exitClasses is the table of exit codes, the first match first: an error may wrap errors of several classes.
+// exitClasses is the table of exit codes, in the order of the classes.
 func exitClasses() []exitClass {
 	return []exitClass{
-		{ExitDone, "everything is done", nil},
-		{exitHung, "a stage of the worker hung; a new process can continue", []error{guard.ErrHung}},
-		{ExitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
-		{exitUsage, "a wrong flag, campaign file or dataset", []error{
-			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
-			result.ErrVersions, board.ErrOtherCluster,
-		}},
-		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrSize, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, enginecache.ErrOperatorFile,
-		}},
-		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
-			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision,
-			install.ErrNotFound, install.ErrNoOpenVINO, install.ErrUnsupported, install.ErrChecksum, install.ErrWriters, install.ErrClientMissing, install.ErrDownload,
-		}},
-		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
-		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
-			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, ErrReportFile, ErrRestoredFile, api.ErrStore,
-		}},
-		{exitNATS, "the NATS servers or the server cannot be used, or no coordinator answers", []error{
-			archive.ErrNoLeader, board.ErrFlooded, gc.ErrNoIndex,
-			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
-			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrLimits, queue.ErrClosed,
-			api.ErrUnavailable,
-		}},
-		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
-			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, result.ErrArtifact,
-		}},
-		{ExitQuit, "ended by SIGQUIT, which prints what every goroutine does", nil},
-		{exitUnexpected, "an unexpected error", nil},
+		{ExitDone, "everything is done", failure.None},
+		{exitHung, "a stage of the worker hung; a new process can continue", failure.Hung},
+		{ExitInterrupted, "interrupted; the same command resumes", failure.Interrupted},
+		{exitUsage, "a wrong flag, campaign file or dataset", failure.Usage},
+		{ExitPrior, "the prior, an operator or a bundle cannot be used", failure.Prior},
+		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", failure.Runtime},
+		{exitLocked, "another process uses the output", failure.Locked},
+		{exitOutput, "the output cannot be written, or the dataset's server does not answer", failure.Output},
+		{exitNATS, "the NATS servers or the server cannot be used, or no coordinator answers", failure.Server},
+		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", failure.Incomplete},
+		{ExitQuit, "ended by SIGQUIT, which prints what every goroutine does", failure.None},
+		{exitUnexpected, "an unexpected error", failure.None},
 	}
 }
 
-// wrongInputs are the errors of input that end a command with exitUsage, if no class of the table names the error: an
-// unreadable file, for example, may be a prior.
-func wrongInputs() []error {
-	return []error{
-		queue.ErrBadName, install.ErrEP, install.ErrClient, storage.ErrBadKey, manifest.ErrEmptyFile, dataset.ErrAddress, dataset.ErrNotFound,
-		dataset.ErrTooLarge, dataset.ErrDenied, comparison.ErrNotComparable, result.ErrFilter, result.ErrScores, published.ErrPublished,
-		selection.ErrUnknownRule, table.ErrColumn, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRecord,
-		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, prior.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
-		prior.ErrForm, regular.ErrTooLarge, shard.ErrMoved, item.ErrNewer, board.ErrRefused, queue.ErrNoRecord,
-		api.ErrInvalid, api.ErrNotFound, api.ErrRefused, api.ErrNoToken, api.ErrDenied,
-		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
-	}
-}
-
-// ExitCode returns the exit code of an error: the first class of the table that matches.
+// ExitCode returns the exit code of an error.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	var field *manifest.FieldError
-	if errors.As(err, &field) || untypedUsage(err) {
-		err = errors.Join(err, errUsage)
+	class := failure.Of(err)
+	if class == failure.Input || untypedUsage(err) {
+		class = failure.Usage
 	}
-	for _, class := range exitClasses() {
-		if slices.ContainsFunc(class.errors, func(target error) bool { return errors.Is(err, target) }) {
-			return class.code
+	for _, c := range exitClasses() {
+		if c.class == class && class != failure.None {
+			return c.code
 		}
-	}
-	if slices.ContainsFunc(wrongInputs(), func(target error) bool { return errors.Is(err, target) }) {
-		return exitUsage
 	}
 	return exitUnexpected
 }
@@ -150,7 +84,7 @@ func untypedUsage(err error) bool {
 
 // Message is the text of an error for people, one line for each of its causes.
 func Message(err error) string {
-	if errors.Is(err, guard.ErrHung) {
+	if failure.Of(err) == failure.Hung {
 		return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) + "; if the machine is only slow, raise --stage-timeout"
 	}
 	if errors.Is(err, context.Canceled) {
@@ -197,26 +131,24 @@ func Usage(err error) error { return usageError{err} }
 // Unwrap returns the cause.
 func (e usageError) Unwrap() error { return e.error }
 
-// Is makes every usageError match errUsage.
-func (e usageError) Is(target error) bool { return target == errUsage }
+// Class is for failure.Of.
+func (usageError) Class() failure.Class { return failure.Usage }
 
 // Errors that end a command.
 var (
-	// errUsage: a flag, an argument or a field of a campaign file is wrong.
-	errUsage = errors.New("wrong use")
 	// ErrIncomplete: some items failed or are dead.
-	ErrIncomplete = errors.New("some items could not be restored")
+	ErrIncomplete = failure.New(failure.Incomplete, "some items could not be restored")
 	// ErrRejected, ErrCancelled: the campaign ended without its items.
-	ErrRejected  = errors.New("campaign was rejected")
-	ErrCancelled = errors.New("campaign was cancelled")
+	ErrRejected  = failure.New(failure.Incomplete, "campaign was rejected")
+	ErrCancelled = failure.New(failure.Incomplete, "campaign was cancelled")
 	// ErrMismatch: an output differs from its passport, or from its replay.
-	ErrMismatch = errors.New("mismatch")
+	ErrMismatch = failure.New(failure.Incomplete, "mismatch")
 	// ErrPrior: the prior cannot be read or used.
-	ErrPrior = errors.New("prior")
+	ErrPrior = failure.New(failure.Prior, "prior")
 	// ErrOperator: an operator or a metric cannot be read or used.
-	ErrOperator = errors.New("operator")
+	ErrOperator = failure.New(failure.Prior, "operator")
 	// ErrReportFile: the file of a report cannot be written.
-	ErrReportFile = errors.New("write report")
+	ErrReportFile = failure.New(failure.Output, "write report")
 	// ErrRestoredFile: a restored picture cannot be written.
-	ErrRestoredFile = errors.New("write restored picture")
+	ErrRestoredFile = failure.New(failure.Output, "write restored picture")
 )

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/dataset"
+	"ddiff/internal/dataset"
+	"ddiff/internal/queue"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
-	"ddiff/queue"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/result"
-	"ddiff/dataset"
+	"ddiff/internal/dataset"
 	"ddiff/internal/redact"
+	"ddiff/internal/report"
+	"ddiff/internal/report/result"
+	"ddiff/internal/restore/onnx/modelfile"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/prior"
 )
 
 const (

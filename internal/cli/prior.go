@@ -6,10 +6,10 @@ import (
 	"io/fs"
 
 	"ddiff/internal/redact"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/prior"
 )
 
 // PriorError wraps ErrPrior around errors of a network that cannot be used.

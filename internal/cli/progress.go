@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/internal/restore/photograph"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )
@@ -142,7 +143,7 @@ func (p *Progress) line() string {
 	line := fmt.Sprintf("%d/%d images  %s", p.ended, p.pending(), resumed)
 	if p.made > 0 {
 		all := max(p.allSteps, int(math.Ceil(p.made))) // steps repeat when an item is tried again
-		line = fmt.Sprintf("%sstep %.1f of %d", line, math.Floor(10*p.made)/10, all)
+		line = fmt.Sprintf("%sstep %d of %d", line, int(p.made), all)
 	}
 	if p.made == p.first {
 		if line = strings.TrimRight(line, " "); !p.expected.IsZero() {
@@ -173,7 +174,7 @@ func (p *Progress) Finished(r item.Result, found bool) {
 	default:
 		p.ended++
 	}
-	again := slices.ContainsFunc(r.Warnings, func(w item.Warning) bool { return w.Code == item.WarnChanged }) // its time is that of several restorations
+	again := slices.ContainsFunc(r.Warnings, func(w item.Warning) bool { return w.Code == photograph.WarnChanged }) // its time is that of several restorations
 	if p.Pace != nil && !found && !again && r.Outcome == item.OutcomeDone {
 		p.Pace.Observe(Work(&r.Item, r.Cost), r.Seconds)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/dataset"
-	"ddiff/restore/job"
-	"ddiff/restore/raster"
+	"ddiff/internal/dataset"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/raster"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/gpuworker/guard"
-	"ddiff/restore/job"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/restore/job"
 )
 
 // StageFlags are the limits of a worker's stages.

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 // release is the version of this source tree, as in CHANGELOG.md.
 const release = "0.1.0"
 
-// Version returns the version of a build from a release's tag, such as "0.1.0". Any other build has the release of the source
-// tree with the commit, as in "0.1.0+b52f3dc1b0ff", and the suffix ".dirty" if files were changed; or only the release,
-// where the build does not know its commit.
+// Version returns the version of a build from a release's tag, such as "0.1.0". Any other build comes before the release: it states the
+// commit, as in "0.1.0-dev+b52f3dc1b0ff", with the suffix ".dirty" if files were changed, or "0.1.0-dev" where the build does not know its commit.
 func Version() string {
 	info, _ := debug.ReadBuildInfo()
 	return versionOf(info)
@@ -27,9 +26,9 @@ func versionOf(info *debug.BuildInfo) string {
 	}
 	commit := settingOf(info, "vcs.revision")
 	if commit == "" {
-		return release
+		return release + "-dev"
 	}
-	v := fmt.Sprintf("%s+%.12s", release, commit)
+	v := fmt.Sprintf("%s-dev+%.12s", release, commit)
 	if settingOf(info, "vcs.modified") == "true" {
 		v += ".dirty"
 	}
@@ -37,15 +36,14 @@ func versionOf(info *debug.BuildInfo) string {
 }
 
 // tagOf returns the tag of the commit of a build, or "" for a commit without a tag of this release. The Go tool gives
-// a commit without a tag a version with the commit in it.
+// a commit without a tag a version with the commit in it. A module that a proxy serves has a version and no commit.
 func tagOf(info *debug.BuildInfo) string {
-	commit := settingOf(info, "vcs.revision")
-	if commit == "" || settingOf(info, "vcs.modified") != "false" {
+	if info == nil || settingOf(info, "vcs.modified") == "true" {
 		return ""
 	}
-	tag := info.Main.Version
+	tag, commit := info.Main.Version, settingOf(info, "vcs.revision")
 	base, _, _ := strings.Cut(tag, "-")
-	if base != "v"+release || strings.Contains(tag, commit[:min(12, len(commit))]) {
+	if tag != "v"+release && (commit == "" || base != "v"+release || strings.Contains(tag, commit[:min(12, len(commit))])) {
 		return ""
 	}
 	return tag

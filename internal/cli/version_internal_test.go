@@ -19,7 +19,7 @@ func TestVersionOfBuild(t *testing.T) {
 		}
 		return info
 	}
-	named := release + "+" + commit[:12]
+	named := release + "-dev+" + commit[:12]
 	for name, c := range map[string]struct {
 		info         *debug.BuildInfo
 		version, tag string
@@ -31,9 +31,9 @@ func TestVersionOfBuild(t *testing.T) {
 		"pseudo-version":  {build("v"+release+"-0.20260102030405-"+commit[:12], commit, "false"), named, ""},
 		"changed tag":     {build("v"+release+"+dirty", commit, "true"), named + ".dirty", ""},
 		"foreign tag":     {build("v9.9.9", commit, "false"), named, ""},
-		"no commit":       {build("(devel)", "", ""), release, ""},
-		"module proxy":    {build("v"+release, "", ""), release, ""},
-		"no information":  {nil, release, ""},
+		"tarball":         {build("(devel)", "", ""), release + "-dev", ""},
+		"module proxy":    {build("v"+release, "", ""), release, "v" + release},
+		"no information":  {nil, release + "-dev", ""},
 	} {
 		r := ReportBuild(c.info)
 		if r.Version != c.version || r.Tag != c.tag {

@@ -54,8 +54,10 @@ func commandLines(t *testing.T) []commandLine {
 			all = append(all, commandLine{"compose.yaml: " + name, append(entry(file), s.Command...)})
 		}
 	}
+	settings := environmentFile(t)
 	for _, unit := range units(t) {
-		words := strings.Fields(strings.NewReplacer("${DDIFF_STORE}", "s3://results?endpoint=http://127.0.0.1:1", "${DDIFF_LISTEN}", "127.0.0.1:8620", "%i", "cpu").Replace(unit.first("ExecStart")))
+		words := strings.Fields(strings.NewReplacer("${DDIFF_STORE}", "s3://results?endpoint=http://127.0.0.1:1", "${DDIFF_LISTEN}", "127.0.0.1:8620", "%i", "cpu",
+			"$DDIFF_COORDINATOR_FLAGS", settings["DDIFF_COORDINATOR_FLAGS"], "$DDIFF_WORKER_FLAGS", settings["DDIFF_WORKER_FLAGS"]).Replace(unit.first("ExecStart")))
 		if words[0] != "/usr/local/bin/ddiff" {
 			t.Fatalf("%s starts %v", unit.name, words)
 		}
@@ -78,7 +80,8 @@ func TestCommandLines(t *testing.T) {
 			args := append(slices.Clone(c.args), "--nats", "nats://127.0.0.1:1", "--nats-wait", "0s")
 			switch c.args[0] {
 			case "coordinator":
-				args = append(args, "--metrics-listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "store"))
+				args = append(args, "--listen", "127.0.0.1:0", "--admin-token", filepath.Join(root, "deploy/compose/admin-token"),
+					"--metrics-listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "store"))
 			case "worker":
 				args = append(args, "--metrics-listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0", "--device", "cpu")
 			}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -78,6 +79,7 @@ func TestRelease(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			stem := "ddiff-0.0.0-test-linux-" + arch
 			checkArchive(t, folders[0], stem)
+			archiveInstalls(t, filepath.Join(folders[0], stem+".tar.gz"))
 			archiveRuns(t, filepath.Join(folders[0], stem+".tar.gz"), emulator(t, arch)...)
 		})
 	}
@@ -211,6 +213,53 @@ func emulator(t *testing.T, arch string) []string {
 	must(t, os.WriteFile(filepath.Join(system, "proc", "cpuinfo"), []byte("processor\t: 0\nFeatures\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid\n"+
 		"CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd08\nCPU revision\t: 3\n\n"), 0o600))
 	return []string{qemu, "-cpu", "cortex-a72", "-L", system}
+}
+
+// archiveInstalls runs the lines by which docs/deploy.md installs the archive for systemd, below a folder in place of the root. The links between the documents of
+// the archive have targets.
+func archiveInstalls(t *testing.T, archive string) {
+	t.Helper()
+	dir, system := t.TempDir(), t.TempDir()
+	for _, sub := range []string{"usr/local", "etc/systemd/system"} {
+		must(t, os.MkdirAll(filepath.Join(system, sub), 0o755))
+	}
+	for _, name := range []string{"nats.creds", "ca.pem", "aws", "admin-token"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	must(t, os.Symlink(archive, filepath.Join(dir, "ddiff-0.1.0-linux-amd64.tar.gz")))
+	_, section, _ := strings.Cut(read(t, "docs/deploy.md"), "## systemd")
+	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(section)
+	if block == nil {
+		t.Fatal("docs/deploy.md does not install the archive")
+	}
+	lines := regexp.MustCompile(`(?m)^systemctl .*|&& systemctl daemon-reload`).ReplaceAllString(block[1], "")
+	execute(t, dir, nil, "bash", "-euc", strings.NewReplacer("/usr/local", system+"/usr/local", " /etc", " "+system+"/etc").Replace(lines))
+	for _, name := range []string{
+		"usr/local/bin/ddiff", "etc/ddiff/ddiff.env", "etc/ddiff/coordinator/nats.creds", "etc/systemd/system/ddiff-coordinator.service", "etc/systemd/system/ddiff-worker@.service",
+	} {
+		if _, err := os.Stat(filepath.Join(system, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	documents := filepath.Join(system, "usr/local/share/doc/ddiff")
+	for _, name := range []string{"charts/ddiff/Chart.yaml", "compose.yaml", "deploy/grafana/fleet.json", "deploy/prometheus/rules.yaml", "examples/demo.yaml"} {
+		if _, err := os.Stat(filepath.Join(documents, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	code, link := regexp.MustCompile("(?ms)^```.*?\n```$"), regexp.MustCompile(`\]\(([^)#\s:]+)[)#]`)
+	must(t, filepath.WalkDir(documents, func(file string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for _, m := range link.FindAllSubmatch(code.ReplaceAll(text, nil), -1) {
+			if _, missing := os.Stat(filepath.Join(filepath.Dir(file), string(m[1]))); missing != nil {
+				t.Errorf("%s: the link to %s has no target", file, m[1])
+			}
+		}
+		return err
+	}))
 }
 
 // archiveRuns unpacks an archive and restores an image with an environment that has nothing of this machine.

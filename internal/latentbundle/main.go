@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 
-	"ddiff/restore/prior"
-	"ddiff/restore/prior/haar"
+	"ddiff/internal/restore/haar"
+	"ddiff/internal/restore/prior"
 )
 
 func main() {

@@ -13,6 +13,8 @@ import (
 	"math"
 	"os"
 	"syscall"
+
+	"ddiff/internal/failure"
 )
 
 // NoLimit is the limit of a file that the caller reads in pieces.
@@ -23,9 +25,9 @@ const MaxConfigBytes int64 = 1 << 20
 
 var (
 	// ErrKind: the path names a directory, pipe, device or socket.
-	ErrKind = errors.New("not a regular file")
+	ErrKind = failure.New(failure.Input, "not a regular file")
 	// ErrTooLarge: the file has more bytes than the limit.
-	ErrTooLarge = errors.New("file is too large")
+	ErrTooLarge = failure.New(failure.Input, "file is too large")
 )
 
 // Open opens a regular file of at most limit bytes for reading and returns its size. It follows symbolic links. Errors are

@@ -16,10 +16,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/haar"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
-	"ddiff/restore/prior/haar"
-	"ddiff/restore/prior/randomnet"
 )
 
 // makeTargets returns the targets of the Makefile that `make help` shows.
@@ -44,10 +43,10 @@ func commands(t *testing.T, document string) []string {
 	t.Helper()
 	var out []string
 	for _, block := range fence.FindAllStringSubmatch(read(t, document), -1) {
-		// TestDocumentedCampaigns reads YAML, TestRecipes Go, make programs-test, make api-test and make python-test Python; the others are pictures, formulas and files.
+		// TestDocumentedCampaigns reads YAML, TestRecipes Go and Markdown, make programs-test, make api-test and make python-test Python; the others are pictures, formulas and files.
 		switch language := block[1]; {
 		case language == "sh":
-		case slices.Contains([]string{"yaml", "mermaid", "bibtex", "json"}, language), language == "go" && slices.Contains([]string{"docs/new-method.md", "docs/new-task.md", "docs/new-metric.md"}, document),
+		case slices.Contains([]string{"yaml", "mermaid", "bibtex", "json"}, language), (language == "go" || language == "md") && slices.Contains([]string{"docs/new-method.md", "docs/new-task.md", "docs/new-metric.md"}, document),
 			language == "python" && slices.Contains([]string{"docs/scripting.md", "docs/api.md", "docs/python.md", "python/README.md"}, document),
 			(language == "" || language == "text") && !regexp.MustCompile(`(?m)^(ddiff|make) `).MatchString(block[2]):
 			continue
@@ -80,7 +79,7 @@ var how = []commandRow{
 	{begin: `kubectl|helm`, not: "needs Kubernetes; make chart-test installs the chart"},
 	{begin: `sbatch`, not: "needs Slurm"},
 	{begin: `python3 -m ddiff_export (ldm|stable-diffusion)`, not: "needs published weights; make priors-test exports the structure with random ones"},
-	{begin: `systemctl|install|tar`, not: "changes the machine; internal/deploy reads the units and unpacks the archive"},
+	{begin: `systemctl|install|tar|cd /usr/local/share/doc/ddiff`, not: "changes the machine; internal/deploy reads the units and unpacks the archive"},
 	{begin: `git checkout`, not: "changes the checkout"},
 	{begin: `nats-server`, not: "internal/testbed and queue start servers with the file"},
 	{begin: `python examples/python/\w+.py`, not: "needs wandb and MLflow; make programs-test runs it"},
@@ -198,7 +197,7 @@ func documentFiles(t *testing.T, dir string) {
 		"photo.png": "examples/images/coffee.png", "photograph.png": "examples/images/coffee.png", "frame.png": "charts/ddiff/files/image.png",
 		"small.jpg": "restore/operator/testdata/jpeg/astronaut_95_0.jpg", "noisy.png": "examples/unseen/dam.png",
 		"photo.jpg": "restore/operator/testdata/jpeg/astronaut_10_1.jpg", "noisy.tif": "restore/picture/testdata/camera.tif", "album/1.png": "examples/unseen/dam.png",
-		"lpips_alex.onnx": "restore/metric/testdata/lpips_alex.onnx",
+		"lpips_alex.onnx": "internal/restore/metric/testdata/lpips_alex.onnx",
 	} {
 		write(name, []byte(read(t, from)), nil)
 	}
@@ -223,7 +222,7 @@ func documentFiles(t *testing.T, dir string) {
 	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 64, 64), g.Input("gain", onnx.Float)))
 	sensor, err := g.Marshal("sensor")
 	write("sensor.onnx", onnxtest.WithMetadata(t, sensor, map[string]string{"ddiff.params.gain": "1; (0, 4]; gain of the sensor"}), err)
-	unet, err := randomnet.New(32)
+	unet, err := onnxtest.Network(32)
 	write("unet.onnx", unet, err)
-	must(t, haar.Write(filepath.Join(dir, "ldm-ffhq"), []byte(read(t, "restore/prior/bundled/prior.onnx")), haar.Config{Levels: 2}))
+	must(t, haar.Write(filepath.Join(dir, "ldm-ffhq"), []byte(read(t, "internal/restore/prior/bundled/prior.onnx")), haar.Config{Levels: 2}))
 }

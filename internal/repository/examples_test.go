@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 )
 
 // The program accepts every example, and its dataset exists, except for those that the user provides: the campaigns of the

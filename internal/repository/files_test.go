@@ -11,7 +11,7 @@ func TestNoBuiltFiles(t *testing.T) {
 	t.Parallel()
 	const maxBytes = 1 << 20
 	for _, name := range tracked(t, ".") {
-		if name == "restore/prior/bundled/prior.onnx" || name == "priors/base.onnx" {
+		if name == "internal/restore/prior/bundled/prior.onnx" || name == "priors/base.onnx" {
 			continue
 		}
 		content := read(t, name)

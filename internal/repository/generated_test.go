@@ -29,7 +29,7 @@ func TestMessagesAreCurrent(t *testing.T) {
 	if _, err := exec.LookPath("protoc"); err != nil {
 		t.Skip("protoc is not on PATH; install the Debian package protobuf-compiler")
 	}
-	const dir, schema, code = "restore/onnx/onnxpb", "onnx.proto", "onnx.pb.go"
+	const dir, schema, code = "internal/restore/onnx/onnxpb", "onnx.proto", "onnx.pb.go"
 	work := t.TempDir()
 	plugin := filepath.Join(work, "protoc-gen-go")
 	run(t, "go", "build", "-o", plugin, "google.golang.org/protobuf/cmd/protoc-gen-go")

@@ -15,16 +15,16 @@ import (
 	"testing"
 )
 
-// TestRecipes adds the code of docs/new-method.md, docs/new-task.md and docs/new-metric.md to a copy of the repository, where the rules on packages hold
-// then. With its defaults, the method restores a picture better than the degraded one, and so does a method that knows nothing of the task. Results,
-// tables, pages and comparisons have the metric.
+// TestRecipes adds the code and the documents of docs/new-method.md, docs/new-task.md and docs/new-metric.md to a copy of the repository, whose rules and
+// expected reports hold then. With its defaults, the method restores a picture better than the degraded one, and so does a method that knows nothing of
+// the task. A picture of the task has an estimated noise level, and the warning that the task declares. Results, tables, pages and comparisons have the metric.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short: the test builds and runs the program")
 	}
 	dir := t.TempDir()
-	for _, name := range tracked(t, ".", ":!examples", ":!priors") {
+	for _, name := range tracked(t, ".") {
 		write(t, dir, name, read(t, name))
 	}
 	method, task, metric := addRecipe(t, dir, "docs/new-method.md"), addRecipe(t, dir, "docs/new-task.md"), addRecipe(t, dir, "docs/new-metric.md")
@@ -32,7 +32,8 @@ func TestRecipes(t *testing.T) {
 	for _, c := range []string{
 		// Without optimisation, whose compilation would take longer than the program runs.
 		"git init -q", "git add .", "go build -buildvcs=false '-gcflags=ddiff/...=-N -l' '-ldflags=-s -w' -o " + program + " ./cmd/ddiff",
-		"go vet ./restore/method ./restore/operator ./restore/metric", "go test ./internal/repository/size",
+		"go vet ./restore/method ./restore/operator ./internal/restore/metric", "make size golden",
+		"go test -vet=off -short ./internal/repository/... ./internal/report/... ./restore/method ./restore/operator ./internal/restore/metric ./cmd/ddiff/lookup",
 	} {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", c)
 		cmd.Dir = dir
@@ -53,6 +54,12 @@ func TestRecipes(t *testing.T) {
 	for _, command := range [][]string{method, task} {
 		if m := restoreOne(t, program, t.TempDir(), append(command, "--size", "64")).Metrics; !(m.PSNR > m.Degraded) {
 			t.Errorf("%s: the restoration has %.2f dB, the degraded image %.2f dB", command, m.PSNR, m.Degraded)
+		}
+	}
+	own := run(t, program, "restore", "examples/images/chelsea.png", "--json", "--task", "vignette", "--sigma", "auto", "--method", "diffpir", "--steps", "2", "--device", "cpu", "--out", t.TempDir())
+	for _, part := range []string{`"estimated_sigma":0.`, "the corners have less light"} {
+		if !strings.Contains(own, part) {
+			t.Errorf("a restored picture of the task lacks %q:\n%s", part, own)
 		}
 	}
 	out := t.TempDir()
@@ -83,8 +90,8 @@ func TestRecipes(t *testing.T) {
 	has("ddiff tune", run(t, program, "tune", "--help"), `sharpness,\s+mae,`)
 }
 
-// addRecipe adds the file and the line of a page to the repository in dir, and returns the arguments of the page's command. The file has
-// fewer than 80 lines.
+// addRecipe adds the file, the line and the documents of a page to the repository in dir, and returns the arguments of the page's command. The
+// file has fewer than 80 lines.
 func addRecipe(t *testing.T, dir, name string) []string {
 	t.Helper()
 	page := read(t, name)
@@ -110,7 +117,29 @@ func addRecipe(t *testing.T, dir, name string) []string {
 	}
 	write(t, dir, file[1], code)
 	write(t, dir, registry, changed)
+	for _, m := range regexp.MustCompile("(?ms)`(docs/[\\w/-]+\\.md|mkdocs\\.yml)` [^\n]*:\n\n```(?:md|text)\n(.*?\n)```").FindAllStringSubmatch(page, -1) {
+		addDocument(t, dir, m[1], m[2])
+	}
 	return strings.Fields(command[1])
+}
+
+// addDocument writes a new page, or appends a row to the list of a page that lists its kind of entries.
+func addDocument(t *testing.T, dir, name, text string) {
+	t.Helper()
+	list := map[string]string{ // the end of it is the place of the text
+		"docs/methods.md": `(?m)^\| method \|.*\n(?:\|.*\n)+`, "docs/tasks.md": `(?m)^\| task \|.*\n(?:\|.*\n)+`, "docs/results.md": `(?m)^\| id \|.*\n(?:\|.*\n)+`,
+		"mkdocs.yml": `(?m)(?:^.*docs/methods/.*\n)+`,
+	}[name]
+	if list == "" {
+		write(t, dir, name, text)
+		return
+	}
+	page := read(t, name)
+	at := regexp.MustCompile(list).FindStringIndex(page)
+	if at == nil {
+		t.Fatalf("%s has no list that matches %s", name, list)
+	}
+	write(t, dir, name, page[:at[1]]+text+page[at[1]:])
 }
 
 // write writes a file below dir.

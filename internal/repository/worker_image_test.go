@@ -64,7 +64,7 @@ func TestDockerfiles(t *testing.T) {
 			}
 		}
 	}
-	pin := regexp.MustCompile(`"ep": "cuda",\s*"version": "(\d+\.\d+)\.`).FindStringSubmatch(read(t, "restore/onnx/install/pinned.json"))
+	pin := regexp.MustCompile(`"ep": "cuda",\s*"version": "(\d+\.\d+)\.`).FindStringSubmatch(read(t, "internal/restore/onnx/install/pinned.json"))
 	if len(pin) != 2 || !strings.Contains(read(t, "Dockerfile.worker"), "ONNX Runtime "+pin[1]+" ") {
 		t.Errorf("Dockerfile.worker does not mention the pinned ONNX Runtime (%v); check its CUDA version", pin)
 	}

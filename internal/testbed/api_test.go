@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"ddiff/api"
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // TestAPIOverS3 uses the HTTP API of a coordinator process over a real S3 server: a campaign of a submitter, its items, files and thumbnails, its
@@ -45,7 +45,7 @@ func TestAPIOverS3(t *testing.T) {
 		s, err := client.Campaign(ctx, made.ID)
 		must(t, err)
 		if s.Campaign.Phase.Ended() {
-			if s.Campaign.Phase != manifest.PhaseFinished || s.Status.Counts.Done != 6 || s.Campaign.Owner != "vera" {
+			if s.Campaign.Phase != record.PhaseFinished || s.Status.Counts.Done != 6 || s.Campaign.Owner != "vera" {
 				t.Fatalf("the campaign ended as %+v of %s with %+v", s.Campaign.Phase, s.Campaign.Owner, s.Status.Counts)
 			}
 			break

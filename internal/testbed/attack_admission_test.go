@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 
@@ -38,9 +39,8 @@ func TestAttackAdmission(t *testing.T) {
 			spec := manifest.Default()
 			spec.Name, spec.Dataset.Path = fmt.Sprintf("small-%04d", n), filepath.Join(dir, "small.csv")
 			spec.Tasks = []item.Task{{Name: tasks[0]}}
-			rec, _, err := board.Submit(t.Context(), kv, spec, board.Order{}, time.Now())
+			id, err = submitVerb(t.Context(), kv, spec)
 			must(t, err)
-			id = rec.ID
 			if n%20 == 19 { // about as fast as they are admitted
 				awaitPreflight(t, kv, id)
 			}
@@ -80,7 +80,7 @@ func awaitPreflight(t *testing.T, b *queue.Board, id string) {
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		c, err := board.Read(t.Context(), b, id)
 		must(t, err)
-		if c.Phase == manifest.PhasePreflight {
+		if c.Phase == record.PhasePreflight {
 			return
 		}
 		if time.Now().After(end) {

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 )
 
 // falseBeats is the number of beats of workers that do not exist.
@@ -36,9 +36,9 @@ func TestAttackBeats(t *testing.T) {
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(128)
 	for i := range falseBeats {
-		beat, err := json.Marshal(manifest.Beat{Name: fmt.Sprintf("false-%05d", i), Schema: manifest.RecordSchema, At: time.Now(), Device: "\x1b[2Jphase finished\r"})
+		beat, err := json.Marshal(record.Beat{Name: fmt.Sprintf("false-%05d", i), Schema: record.Schema, At: time.Now(), Device: "\x1b[2Jphase finished\r"})
 		must(t, err)
-		group.Go(func() error { return board.Put(ctx, fmt.Sprintf("%sfalse-%05d", manifest.KeyWorkerPrefix, i), beat) })
+		group.Go(func() error { return board.Put(ctx, fmt.Sprintf("%sfalse-%05d", record.KeyWorkerPrefix, i), beat) })
 	}
 	must(t, group.Wait())
 	begin := time.Now()
@@ -53,9 +53,9 @@ func TestAttackBeats(t *testing.T) {
 	settled(t, c, id, min(before+20, 3000))
 	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(time.Second) {
 		e = ask(t, c, "workers", "--json")
-		var beats []manifest.Beat
+		var beats []record.Beat
 		// Beats that came while the leader removed the others stay: they are fewer than its limit.
-		living := func(b manifest.Beat) bool { return !strings.HasPrefix(b.Name, "false-") }
+		living := func(b record.Beat) bool { return !strings.HasPrefix(b.Name, "false-") }
 		if e.code == 0 && json.Unmarshal([]byte(e.stdout), &beats) == nil && slices.ContainsFunc(beats, living) {
 			break
 		}

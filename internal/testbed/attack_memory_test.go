@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/queue"
+	"ddiff/internal/queue"
 )
 
 // TestAttackMemoryOfItems publishes half a million open items of ten campaigns and measures the resident memory of the NATS server for

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/restore/passport"
 	"ddiff/restore/item"
-	"ddiff/restore/passport"
 )
 
 // TestAttackPrecision lets a worker whose default is another precision join two campaigns midway, as the only one that is left. The campaign that

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -132,17 +132,17 @@ func (s *soak) submit(n int) {
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("soak-%06d", s.campaign), filepath.Join(s.list, "soak.csv")
 		spec.Tasks = []item.Task{{Name: tasks[0]}}
 		s.campaign++
-		c, _, err := board.Submit(ctx, s.board, spec, board.Order{}, time.Now())
+		id, err := submitVerb(ctx, s.board, spec)
 		must(s.t, err)
-		s.all = append(s.all, c.ID)
+		s.all = append(s.all, id)
 	}
 	for _, id := range s.all[from:] {
-		s.await(id, "finished", func(c *manifest.Campaign) bool { return c == nil || c.Phase == manifest.PhaseFinished })
+		s.await(id, "finished", func(c *record.Campaign) bool { return c == nil || c.Phase == record.PhaseFinished })
 	}
 }
 
 // await waits until the record of a campaign is as wanted; nil is the record of an archived one.
-func (s *soak) await(id, what string, wanted func(c *manifest.Campaign) bool) {
+func (s *soak) await(id, what string, wanted func(c *record.Campaign) bool) {
 	s.t.Helper()
 	for end := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		c, err := board.Read(s.t.Context(), s.board, id)
@@ -158,24 +158,13 @@ func (s *soak) await(id, what string, wanted func(c *manifest.Campaign) bool) {
 	}
 }
 
-// round replaces the oldest campaigns: some are archived at once and some later, some are recalled, half lose their results too.
+// round replaces the oldest campaigns, which are archived before, or by their deletion.
 func (s *soak) round(n, population int) {
 	s.t.Helper()
-	ctx := s.t.Context()
 	s.submit(n)
-	for i, id := range s.all[len(s.all)-n:] {
-		if i%2 == 0 {
-			must(s.t, archive.Archive(ctx, s.board, id))
-			must(s.t, archive.Recall(ctx, s.board, id))
-			s.await(id, "recalled", func(c *manifest.Campaign) bool { return c != nil && c.Phase == manifest.PhaseFinished })
-		}
-	}
 	old := slices.Clone(s.all[:max(0, len(s.all)-population)])
 	s.all = s.all[len(old):]
-	for i, id := range old {
-		if i%3 == 0 {
-			must(s.t, archive.Recall(ctx, s.board, id))
-		}
+	for _, id := range old {
 		wantCode(s.t, ask(s.t, s.Cluster, "delete", id, "--results", "--yes"), 0)
 	}
 	wantCode(s.t, ask(s.t, s.Cluster, "gc", "--store", s.Store(), "--yes"), 0)

@@ -8,10 +8,13 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/board/recordtest"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
+	"ddiff/storage"
 )
 
 // TestAttackStaleVerb separates the server that leads the board from the two others. It answers reads for some seconds more. A pause there, of
@@ -21,6 +24,8 @@ func TestAttackStaleVerb(t *testing.T) {
 	c := startCluster(t, Options{Directory: true, NATS: NATSOptions{Servers: 3}})
 	all := newPaths(t, c)
 	coordinator(t, c).Kill() // it has made the board
+	store, err := storage.NewDir(c.Store())
+	must(t, err)
 	boards := make([]*queue.Board, 3)
 	for i, address := range c.NATS.clients {
 		nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + address, Name: "stale", Role: string(RoleCoordinator), Wait: 20 * time.Second})
@@ -35,9 +40,10 @@ func TestAttackStaleVerb(t *testing.T) {
 		must(t, err)
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path, spec.Tasks = "stale-"+string(rune('a'+round)), "/data", []item.Task{{Name: tasks[0]}}
-		made, _, err := board.Submit(t.Context(), boards[leader], spec, board.Order{}, time.Now())
+		made, _, err := recordtest.Submit(t.Context(), boards[leader], store, spec, board.Order{}, time.Now())
 		must(t, err)
-		_, err = board.Want(t.Context(), boards[leader], made.ID, manifest.WantPause)
+		suspended := board.NewWriter(boards[leader], store) // of a leader that is about to be cut off
+		_, err = suspended.Change(t.Context(), made.ID, nil, board.Wants(record.WantPause))
 		must(t, err)
 		all.each(leader, func(p *toxiproxy.Proxy) {
 			for _, stream := range []string{"upstream", "downstream"} {
@@ -47,27 +53,27 @@ func TestAttackStaleVerb(t *testing.T) {
 		resumed := boards[(leader+1)%3]
 		for {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, err := board.Want(ctx, resumed, made.ID, manifest.WantRun)
+			_, err := recordtest.Want(ctx, resumed, store, made.ID, record.WantRun)
 			cancel()
 			if err == nil {
 				break
 			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		if old, err := board.Read(ctx, boards[leader], made.ID); err == nil && old.Wanted == manifest.WantPause {
+		if old, err := board.Read(ctx, boards[leader], made.ID); err == nil && old.Wanted == record.WantPause {
 			stale++
 		}
-		_, paused := board.Want(ctx, boards[leader], made.ID, manifest.WantPause)
+		_, paused := suspended.Change(ctx, made.ID, nil, board.Wants(record.WantPause))
 		cancel()
 		all.each(leader, func(p *toxiproxy.Proxy) {
 			for _, stream := range []string{"upstream", "downstream"} {
 				must(t, p.Toxics.RemoveToxic(t.Context(), "timeout-"+stream))
 			}
 		})
-		now, err := board.Read(t.Context(), resumed, made.ID)
+		now, err := board.Load(t.Context(), store, made.ID)
 		must(t, err)
 		t.Logf("old answers: %d; the pause there: %v; now %s", stale, paused, now.Wanted)
-		if paused == nil && now.Wanted != manifest.WantPause {
+		if paused == nil && now.Wanted != record.WantPause {
 			t.Errorf("a pause has succeeded without an effect: the campaign is to %s", now.Wanted)
 		}
 		if paused != nil && !errors.Is(paused, context.DeadlineExceeded) && !errors.Is(paused, queue.ErrUnavailable) {

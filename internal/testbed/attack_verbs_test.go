@@ -19,7 +19,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"ddiff/api"
-	"ddiff/manifest"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -32,13 +32,13 @@ type (
 	told struct {
 		// known: the request has had its effect; without it, it may have one at any time.
 		known, refused, missing, created bool
-		wanted                           manifest.Wanted
+		wanted                           record.Wanted
 		cancelled                        bool // the phase
 	}
 	// known to the model about a campaign.
 	register struct {
 		exists    bool
-		wanted    manifest.Wanted
+		wanted    record.Wanted
 		cancelled bool // the leader has cancelled it, as wanted
 	}
 )
@@ -46,7 +46,7 @@ type (
 // later returns the states in which a leader may have left a campaign since.
 func (r register) later() []any {
 	next := r
-	next.cancelled = r.wanted == manifest.WantCancel
+	next.cancelled = r.wanted == record.WantCancel
 	if r.exists && next != r {
 		return []any{r, next}
 	}
@@ -70,7 +70,7 @@ func (r register) after(in asked, out told) []any {
 	switch {
 	case out.missing:
 		return permit(!r.exists, r)
-	case out.refused && in.verb == string(manifest.WantPause):
+	case out.refused && in.verb == string(record.WantPause):
 		return permit(r.exists && r.cancelled, r)
 	case out.refused: // while it is deleted
 		return unchanged
@@ -79,7 +79,7 @@ func (r register) after(in asked, out told) []any {
 	case "read":
 		return permit(r.exists && r.wanted == out.wanted && r.cancelled == out.cancelled, r)
 	case "submit":
-		fresh := register{exists: true, wanted: manifest.WantRun}
+		fresh := register{exists: true, wanted: record.WantRun}
 		if out.known && !out.created {
 			return permit(r.exists && r.wanted == out.wanted, r)
 		}
@@ -88,7 +88,7 @@ func (r register) after(in asked, out told) []any {
 		return permit(r.exists && r.cancelled, register{})
 	}
 	next := r
-	next.wanted = manifest.Wanted(in.verb)
+	next.wanted = record.Wanted(in.verb)
 	return permit(r.exists, next)
 }
 
@@ -145,9 +145,9 @@ func (v *verbClient) ask(ctx context.Context, in asked) (out told) {
 	var err error
 	switch in.verb {
 	case "read":
-		var s manifest.CampaignStatus
+		var s record.CampaignStatus
 		if s, err = v.http.Campaign(ctx, id); err == nil {
-			out.wanted, out.cancelled = s.Campaign.Wanted, s.Campaign.Phase == manifest.PhaseCancelled
+			out.wanted, out.cancelled = s.Campaign.Wanted, s.Campaign.Phase == record.PhaseCancelled
 		}
 	case "submit":
 		var data []byte
@@ -161,13 +161,13 @@ func (v *verbClient) ask(ctx context.Context, in asked) (out told) {
 	case "retry":
 		_, err = v.http.Retry(ctx, id, "", api.Retry{Outcomes: []item.Outcome{item.OutcomeDead}})
 	default:
-		_, err = v.http.Want(ctx, id, manifest.Wanted(in.verb))
+		_, err = v.http.Want(ctx, id, record.Wanted(in.verb))
 	}
 	switch {
 	case err == nil, errors.Is(err, syscall.ECONNREFUSED):
 		out.known = err == nil
 	case errors.Is(err, api.ErrRefused) && !strings.Contains(err.Error(), "replaced"):
-		out = told{known: true, refused: in.verb != string(manifest.WantPause) || strings.Contains(err.Error(), "is cancelled")}
+		out = told{known: true, refused: in.verb != string(record.WantPause) || strings.Contains(err.Error(), "is cancelled")}
 		out.known = out.refused
 	case errors.Is(err, api.ErrNotFound):
 		out = told{known: true, missing: true}
@@ -215,7 +215,7 @@ func TestAttackVerbs(t *testing.T) {
 		must(t, err)
 		made, err := clients[0].http.Submit(t.Context(), read(t, file), api.Order{})
 		must(t, err)
-		_, err = clients[0].http.Want(t.Context(), made.ID, manifest.WantCancel)
+		_, err = clients[0].http.Want(t.Context(), made.ID, record.WantCancel)
 		must(t, err)
 		for _, v := range clients {
 			v.files, v.ids = append(v.files, filepath.Join(dir, name+".yaml")), append(v.ids, made.ID)

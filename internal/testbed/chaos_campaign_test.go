@@ -82,7 +82,7 @@ func drawPlans(ctx context.Context, o chaosOptions) (p plans, err error) {
 		return p, err
 	}
 	rng := rand.New(rand.NewPCG(imageSeed, 1))
-	prior := filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")
+	prior := filepath.Join(root, "internal", "restore", "prior", "bundled", "prior.onnx")
 	crops := func(prefix string, n int) (map[string][]byte, error) {
 		images := map[string][]byte{}
 		for i := range n {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/record"
 )
 
 // The dataset that changes: its items fill one window and a part of the second. An image of the first window is deleted.
@@ -66,14 +66,14 @@ func runChanged(ctx context.Context, o chaosOptions, dir string, say func(format
 	case <-ctx.Done():
 		return f, fmt.Errorf("campaign %s: the coordinator did not read %d images: %w", id, changedHold, ctx.Err())
 	}
-	rec := try(awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Shards >= 1 }))
+	rec := try(awaitStatus(ctx, c, id, func(s record.Status) bool { return s.Windows >= 1 }))
 	leader := try(c.Leader(ctx))
 	leader.Kill()
 	check(os.Remove(filepath.Join(c.S3.Root, Dataset, "changed", changedGone)))
 	release()
-	say("killed %s after %d rows of %d and deleted %s", leader.Name, rec.Rows, changedImages, changedGone)
-	rec = try(awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Complete || r.Phase.Ended() }))
-	say("%s: items=%d rows=%d phase=%s reason=%q", id, rec.Items, rec.Rows, rec.Phase, rec.Reason)
+	say("killed %s after %d items of %d images and deleted %s", leader.Name, rec.Counts.Items, changedImages, changedGone)
+	rec = try(awaitStatus(ctx, c, id, func(s record.Status) bool { return s.Complete && s.Windows > 0 || s.Phase.Ended() }))
+	say("%s: items=%d windows=%d phase=%s reason=%q", id, rec.Counts.Items, rec.Windows, rec.Phase, rec.Reason)
 	// The items are published, not solved: only losses count.
 	f.lost, f.duplicates, err = countRows(filepath.Join(c.path("s3"), "buckets", Bucket, filepath.FromSlash(shard.Prefix(id))), p)
 	if f.lost+f.duplicates > 0 {
@@ -93,14 +93,14 @@ func pixel(i int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// awaitRecord polls the record of a campaign until a condition holds.
-func awaitRecord(ctx context.Context, c *Cluster, id string, holds func(manifest.Campaign) bool) (r manifest.Campaign, err error) {
+// awaitStatus polls the status of a campaign until a condition holds.
+func awaitStatus(ctx context.Context, c *Cluster, id string, holds func(record.Status) bool) (s record.Status, err error) {
 	for {
-		if r, err = c.Record(ctx, id); err == nil && holds(r) {
-			return r, nil
+		if s, err = c.Status(ctx, id); err == nil && holds(s) {
+			return s, nil
 		}
 		if sleep(ctx, 200*time.Millisecond); ctx.Err() != nil {
-			return r, fmt.Errorf("wait for campaign %s: %w; the last state is %+v", id, errors.Join(ctx.Err(), err), r)
+			return s, fmt.Errorf("wait for campaign %s: %w; the last status is %+v", id, errors.Join(ctx.Err(), err), s)
 		}
 	}
 }

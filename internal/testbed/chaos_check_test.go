@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // check verifies the results of the cluster and returns the figures.
@@ -58,7 +58,7 @@ func (s *session) checkSound(ctx context.Context, id string, p plan) (f figures,
 	}
 	var problems []error
 	n := st.Counts
-	if st.Phase != manifest.PhaseFinished || n.Items != p.items() || n.Done != n.Items {
+	if st.Phase != record.PhaseFinished || n.Items != p.items() || n.Done != n.Items {
 		problems = append(problems, fmt.Errorf("campaign %s is %s with %+v, want %d items done", id, st.Phase, n, p.items()))
 	}
 	output := s.c.Results(id)
@@ -93,7 +93,7 @@ func (s *session) checkDamaged(ctx context.Context) error {
 		return err
 	}
 	n, sound := st.Counts, len(p.tasks)
-	if st.Phase != manifest.PhaseFinished || n.Items != p.items() || n.Done != sound || n.Failed != n.Items-sound || found.Items != sound {
+	if st.Phase != record.PhaseFinished || n.Items != p.items() || n.Done != sound || n.Failed != n.Items-sound || found.Items != sound {
 		return fmt.Errorf("campaign %s is %s with %+v, want %d done and the others failed", s.damagedID, st.Phase, n, sound)
 	}
 	s.say("damaged images: items=%d done=%d failed=%d dead=%d, as in the undisturbed run", n.Items, n.Done, n.Failed, n.Dead)

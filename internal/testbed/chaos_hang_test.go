@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/internal/restore/onnx/onnxpb"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxpb"
 )
 
 // The campaign with a native hang: the prior has an endless loop at late steps, which the preflight does not reach. A

@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
+	"ddiff/internal/report/result"
 	"ddiff/restore/item"
 )
 
@@ -123,7 +124,7 @@ func poisonDead(ctx context.Context, c *Cluster, id string, p plan, say func(for
 		return f, fmt.Errorf("watch campaign %s: %w", id, err)
 	}
 	say("%s: %s", id, lastLine(out))
-	lists, err := filepath.Glob(filepath.Join(c.Results(id), manifest.FailuresFolder, id, "*"))
+	lists, err := filepath.Glob(filepath.Join(c.Results(id), result.FailuresFolder, id, "*"))
 	if err != nil {
 		return f, err
 	}
@@ -158,7 +159,7 @@ func poisonDead(ctx context.Context, c *Cluster, id string, p plan, say func(for
 		}
 	}
 	n := st.Counts
-	if st.Phase != manifest.PhaseFinished || n.Dead != want || n.Done != innocents || f.poison != want || f.innocent != 0 {
+	if st.Phase != record.PhaseFinished || n.Dead != want || n.Done != innocents || f.poison != want || f.innocent != 0 {
 		return f, fmt.Errorf("campaign %s is %s with %+v, %d dead innocents; want %d dead, the poison, and %d done",
 			id, st.Phase, n, f.innocent, want, innocents)
 	}

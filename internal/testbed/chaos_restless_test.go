@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
+	"ddiff/internal/report/result"
 	"ddiff/restore/item"
 )
 
@@ -69,13 +70,13 @@ func runRestless(ctx context.Context, o chaosOptions, dir string, say func(forma
 	stop()
 	beside.Wait()
 	say("%s: %s; workers killed: %d in turn, %d by item %s", id, lastLine(out), h.inTurn, h.byItem, h.item)
-	for _, list := range try(filepath.Glob(filepath.Join(c.Results(id), manifest.FailuresFolder, id, "*"))) {
+	for _, list := range try(filepath.Glob(filepath.Join(c.Results(id), result.FailuresFolder, id, "*"))) {
 		say("%s", try(os.ReadFile(list)))
 	}
 	st := try(c.Status(ctx, id))
 	f.poison = min(st.Counts.Dead, 1)
 	f.innocent = st.Counts.Dead - f.poison
-	if n := st.Counts; st.Phase != manifest.PhaseFinished || n.Dead != 1 || n.Done != items-1 || h.byItem > 12 {
+	if n := st.Counts; st.Phase != record.PhaseFinished || n.Dead != 1 || n.Done != items-1 || h.byItem > 12 {
 		return f, fmt.Errorf("campaign %s is %s with %+v, and one item killed %d workers; want one dead item after at most 12", id, st.Phase, n, h.byItem)
 	}
 	return f, nil

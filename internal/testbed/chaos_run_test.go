@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // The timeouts of the cluster, shorter than the faults.
@@ -158,7 +158,7 @@ const idleLimit = 15 * time.Second
 func (s *session) resumeRejected(ctx context.Context) {
 	for _, id := range []string{s.soundID, s.damagedID, s.shardingID} {
 		rec, err := s.c.Record(ctx, id)
-		if err != nil || rec.Phase != manifest.PhaseRejected {
+		if err != nil || rec.Phase != record.PhaseRejected {
 			continue
 		}
 		s.fleet.problem(fmt.Errorf("campaign %s was rejected: %s", id, rec.Reason))

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ddiff/storage/s3test"
+	"ddiff/internal/s3test"
 )
 
 const natsModule = "github.com/nats-io/nats-server/v2"

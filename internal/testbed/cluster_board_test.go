@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 )
 
 // connect connects to the servers in a role.
@@ -49,29 +49,29 @@ func (c *Cluster) Leader(ctx context.Context) (*Process, error) {
 }
 
 // Status returns the last status of a campaign.
-func (c *Cluster) Status(ctx context.Context, campaign string) (manifest.Status, error) {
+func (c *Cluster) Status(ctx context.Context, campaign string) (record.Status, error) {
 	_, status, err := c.standing(ctx, campaign)
 	return status, err
 }
 
 // Record returns the record of a campaign.
-func (c *Cluster) Record(ctx context.Context, campaign string) (manifest.Campaign, error) {
+func (c *Cluster) Record(ctx context.Context, campaign string) (record.Campaign, error) {
 	record, _, err := c.standing(ctx, campaign)
 	return record, err
 }
 
 // standing returns the record and the last status of a campaign.
-func (c *Cluster) standing(ctx context.Context, campaign string) (manifest.Campaign, manifest.Status, error) {
+func (c *Cluster) standing(ctx context.Context, campaign string) (record.Campaign, record.Status, error) {
 	out, err := c.Output(ctx, "status", "--json", campaign)
 	if err != nil {
-		return manifest.Campaign{}, manifest.Status{}, err
+		return record.Campaign{}, record.Status{}, err
 	}
 	var standing struct {
-		Campaign manifest.Campaign `json:"campaign"`
-		Status   manifest.Status   `json:"status"`
+		Campaign record.Campaign `json:"campaign"`
+		Status   record.Status   `json:"status"`
 	}
 	if err := json.Unmarshal([]byte(out), &standing); err != nil {
-		return manifest.Campaign{}, manifest.Status{}, fmt.Errorf("read status of campaign %s: %w", campaign, err)
+		return record.Campaign{}, record.Status{}, fmt.Errorf("read status of campaign %s: %w", campaign, err)
 	}
 	return standing.Campaign, standing.Status, nil
 }

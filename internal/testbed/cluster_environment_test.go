@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 // library locates ONNX Runtime as this process would.

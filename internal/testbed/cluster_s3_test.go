@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"ddiff/internal/s3test"
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // S3 is a real S3 server: versitygw with its directory backend, which stores objects as files.

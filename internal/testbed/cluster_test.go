@@ -208,7 +208,7 @@ func (c *Cluster) NewCoordinator(args ...string) *Process {
 	c.served = append(c.served, at)
 	all := append([]string{
 		"coordinator", "--admin-token", c.path("admin"), "--name", name, "--store", c.Store(), "--replicas", strconv.Itoa(replicas),
-		"--ack-wait", c.o.Lease.String(), "--election", c.o.Election.String(), "--stall", c.o.Stall.String(),
+		"--ack-wait", c.o.Lease.String(), "--election", c.o.Election.String(), "--stall", c.o.Stall.String(), "--settle", "0s",
 	}, args...)
 	p := NewProcess(c.path("logs"), name, c.processEnvironment(RoleCoordinator, name), c.o.Program, all...)
 	c.Coordinators = append(c.Coordinators, p)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 )
 
 // TestClusterAccess connects to secured servers with wrong credentials: each attempt gives one line with a remedy.
@@ -107,20 +107,31 @@ func TestClusterNATSDown(t *testing.T) {
 	}
 }
 
-// TestClusterStorageFull gives JetStream less space than a campaign needs. The coordinator reports
-// it, and continues when there is space.
-func TestClusterStorageFull(t *testing.T) {
+// TestAttackSmallJetStream gives JetStream less space than a window of items needs, and a second campaign that nobody works on. The work stream
+// is bounded, so that outcomes and records have room: the first campaign ends, the page and status name the stream, and verbs are answered.
+func TestAttackSmallJetStream(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t, Options{Directory: true, NATS: NATSOptions{MaxFile: 256 << 10}})
+	c := startCluster(t, Options{Directory: true, NATS: NATSOptions{MaxFile: 3 << 20}})
 	p := coordinator(t, c)
 	simulated(t, c, 5*time.Millisecond)
-	id := submit(t, c, listFile(t, "large", 400), "--canary", "0")
-	must(t, p.WaitLog(t.Context(), "no space left for the queue"))
-	must(t, c.NATS.Resize(t.Context(), 0, 1<<30))
-	wantFinished(t, c, id, 400)
-	if n := c.Settled(id); n != 400 {
-		t.Errorf("%d results, want 400", n)
+	id := submit(t, c, listFile(t, "large", 4096), "--canary", "0")
+	must(t, p.WaitLog(t.Context(), "stream DDIFF_WORK is "))
+	named := false
+	for !named && c.Settled(id) < 4096 {
+		e := ask(t, c, "status", id)
+		wantCode(t, e, 0)
+		named = strings.Contains(e.stdout, "problem    stream DDIFF_WORK is ") && strings.Contains(e.stdout, "(of 1 MiB): further items wait; give JetStream more storage")
 	}
+	if !named {
+		t.Error("status does not name the stream")
+	}
+	other := submit(t, c, listFile(t, "other", 4096), "--canary", "0")
+	wantCode(t, ask(t, c, "pause", other), 0)
+	wantFinished(t, c, id, 4096)
+	if n := c.Settled(id); n != 4096 {
+		t.Errorf("%d results, want 4096", n)
+	}
+	wantCode(t, ask(t, c, "cancel", other), 0)
 }
 
 // TestClusterVersions writes records of a newer version of the program to the board.
@@ -137,20 +148,20 @@ func TestClusterVersions(t *testing.T) {
 
 	id := submit(t, c, listFile(t, "now", 3), "--canary", "0")
 	wantFinished(t, c, id, 3)
-	data, _, err := board.Get(t.Context(), manifest.KeyCampaignPrefix+id)
+	data, _, err := board.Get(t.Context(), record.KeyCampaignPrefix+id)
 	must(t, err)
 	later := strings.Replace(string(data), `"schema":1`, `"schema":2`, 1)
 	later = strings.Replace(later, id, "later-00000000", 1)
 	later = strings.Replace(later, `"phase":"finished"`, `"phase":"queued"`, 1)
-	must(t, board.Put(t.Context(), manifest.KeyCampaignPrefix+"later-00000000", []byte(later)))
+	must(t, board.Put(t.Context(), record.KeyCampaignPrefix+"later-00000000", []byte(later)))
 	must(t, p.WaitLog(t.Context(), "later-00000000"))
 	must(t, w.WaitLog(t.Context(), "newer version"))
 	wantMessage(t, ended{stderr: p.Log()}, "level=ERROR", "later-00000000", "version")
 
 	// The coordinator reports a worker of another version.
-	beat, err := json.Marshal(manifest.Beat{Name: "later", Schema: manifest.RecordSchema + 1, At: time.Now()})
+	beat, err := json.Marshal(record.Beat{Name: "later", Schema: record.Schema + 1, At: time.Now()})
 	must(t, err)
-	must(t, board.Put(t.Context(), manifest.KeyWorkerPrefix+"later", beat))
+	must(t, board.Put(t.Context(), record.KeyWorkerPrefix+"later", beat))
 	must(t, p.WaitLog(t.Context(), "worker has another version"))
 
 	// Campaigns of this version continue.
@@ -158,9 +169,9 @@ func TestClusterVersions(t *testing.T) {
 	wantFinished(t, c, next, 3)
 
 	// A worker refuses the cluster of a later coordinator.
-	shared, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema + 1, Store: c.Store(), AckWait: time.Minute})
+	shared, err := json.Marshal(record.Cluster{Schema: record.Schema + 1, Store: c.Store(), AckWait: time.Minute})
 	must(t, err)
-	must(t, board.Put(t.Context(), manifest.KeyCluster, shared))
+	must(t, board.Put(t.Context(), record.KeyCluster, shared))
 	cmd := command(t, "worker", "--simulate", "1s")
 	e := end(t, with(cmd, c.Environment(RoleWorker, t.TempDir())...))
 	if e.code == 0 {

@@ -21,7 +21,7 @@ func TestClusterGCBesideCampaigns(t *testing.T) {
 	must(t, err)
 	first := worker(t, c, "--batch", "1")
 	prior := filepath.Join(t.TempDir(), "prior.onnx")
-	data := read(t, filepath.Join(root, "restore", "prior", "bundled", "prior.onnx"))
+	data := read(t, filepath.Join(root, "internal", "restore", "prior", "bundled", "prior.onnx"))
 	write(t, prior, append(data, 0x32, 1, 'x')) // with a comment: it is not the bundled prior
 	unused := filepath.Join(c.Store(), "priors", strings.Repeat("0", 64)+".onnx")
 	must(t, os.MkdirAll(filepath.Dir(unused), 0o755))

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // logLine is a line of a log with --log-format json. docs/operations.md describes the keys.
@@ -107,7 +107,7 @@ func TestClusterLogs(t *testing.T) {
 		if line.Worker != w.Name {
 			t.Errorf("a line of the worker without its name: %+v", line)
 		}
-		if line.Item == "" || line.ID == manifest.IDPreflight {
+		if line.Item == "" || line.ID == record.IDPreflight {
 			continue
 		}
 		items[line.ID] = append(items[line.ID], line.Msg)
@@ -129,12 +129,12 @@ func TestClusterLogs(t *testing.T) {
 		}
 	}
 
-	attempts := func(args ...string) (all []manifest.AttemptLog) {
+	attempts := func(args ...string) (all []record.AttemptLog) {
 		t.Helper()
 		e := ask(t, c, append([]string{"logs", "--json", id}, args...)...)
 		wantCode(t, e, 0)
 		for line := range strings.Lines(e.stdout) {
-			var a manifest.AttemptLog
+			var a record.AttemptLog
 			must(t, json.Unmarshal([]byte(line), &a))
 			all = append(all, a)
 			t.Logf("%s: attempt %d %s, %d bytes in %d lines: %s", a.Name, a.Attempt, a.Outcome, len(strings.Join(a.Lines, "")), len(a.Lines), a.Reason)

@@ -193,7 +193,7 @@ func TestDisasterQueueLost(t *testing.T) {
 		wantCode(t, ask(t, d.Cluster, verb, d.id), 0)
 	}
 	d.emptyNATS("")
-	must(t, d.coordinator.WaitLog(t.Context(), "restored a campaign from storage"))
+	must(t, d.coordinator.WaitLog(t.Context(), "the result stream was replaced"))
 	d.wantBoth()
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 )
 
@@ -74,7 +74,7 @@ func TestOperateRunbook(t *testing.T) {
 	if want := "done=2 failed=2 dead=0 lost=0\n"; e.stdout != want {
 		t.Fatalf("want %q\n%v", want, e)
 	}
-	var failed manifest.AttemptLog
+	var failed record.AttemptLog
 	for line := range strings.Lines(ask(t, c, "logs", id, "--json").stdout) {
 		if must(t, json.Unmarshal([]byte(line), &failed)); failed.Outcome == string(item.OutcomeFailed) {
 			break

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // TestOperateWork does what a team does day by day, and kills a process in each step: a deadline, a campaign of each night, rows that are added,
@@ -47,11 +47,11 @@ func TestOperateWork(t *testing.T) {
 		must(t, leader.Start())
 		must(t, leader.WaitLog(t.Context(), "coordinator is ready"))
 	}
-	status := func(t *testing.T, id, what string, is func(s manifest.CampaignStatus) bool) {
+	status := func(t *testing.T, id, what string, is func(s record.CampaignStatus) bool) {
 		t.Helper()
-		var s manifest.CampaignStatus
+		var s record.CampaignStatus
 		if err := poll(t.Context(), time.Minute, what, func() (bool, error) {
-			s = manifest.CampaignStatus{}
+			s = record.CampaignStatus{}
 			return json.Unmarshal([]byte(ask(t, c, "status", "--json", id).stdout), &s) == nil && is(s), nil
 		}); err != nil {
 			t.Fatalf("%v: %+v %+v", err, s.Campaign, s.Status)
@@ -80,15 +80,15 @@ func TestOperateWork(t *testing.T) {
 	takeSteps(t, []step{
 		{"a deadline that has passed", func(t *testing.T) {
 			id := submit(t, c, file("deadline", "deadline: 2000-01-01T00:00:00Z"), "--canary", "0")
-			late := func(s manifest.CampaignStatus) bool {
-				return s.Status.Late == manifest.LateHas && s.Campaign.Urgent && strings.Contains(s.Status.Warning, "has passed")
+			late := func(s record.CampaignStatus) bool {
+				return s.Status.Late == record.LateHas && s.Campaign.Urgent && strings.Contains(s.Status.Warning, "has passed")
 			}
 			status(t, id, "a late campaign", late)
 			kill(t, func() {})
 			status(t, id, "a late campaign after a takeover", late)
 			worker(t, c)
 			wantFinished(t, c, id, 2)
-			status(t, id, "the end of its urgency", func(s manifest.CampaignStatus) bool { return !s.Campaign.Urgent })
+			status(t, id, "the end of its urgency", func(s record.CampaignStatus) bool { return !s.Campaign.Urgent })
 		}},
 		{"a campaign of each night", func(t *testing.T) {
 			var first, second ended
@@ -203,8 +203,8 @@ func TestOperateWork(t *testing.T) {
 				wantCode(t, e, 0)
 				return strings.TrimSpace(e.stdout)
 			}
-			held := func(s manifest.CampaignStatus) bool {
-				return s.Campaign.Phase == manifest.PhasePaused && s.Campaign.Wanted == manifest.WantRun && strings.Contains(s.Status.Reason, "the campaigns of vera cost")
+			held := func(s record.CampaignStatus) bool {
+				return s.Campaign.Phase == record.PhasePaused && s.Campaign.Wanted == record.WantRun && strings.Contains(s.Status.Reason, "the campaigns of vera cost")
 			}
 			dir = photographs(t, "chelsea") // a campaign without open items does not wait
 			wantFinished(t, c, order(file("one", ""), "first"), 1)

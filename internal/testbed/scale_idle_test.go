@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 
@@ -47,9 +46,7 @@ func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) {
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("idle-%04d", i), filepath.Join(dir, "idle.csv")
 		spec.Tasks = []item.Task{{Name: tasks[0]}}
-		rec, _, err := board.Submit(ctx, kv, spec, board.Order{}, time.Now())
-		check(err)
-		ids = append(ids, rec.ID)
+		ids = append(ids, try(submitVerb(ctx, kv, spec)))
 	}
 	for idle := 0; idle < 2; idle++ { // an item may be published between two checks
 		if !try(allLeased(ctx, nc, ids)) {

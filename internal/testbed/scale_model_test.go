@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"ddiff/coordinator/board"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 )
 
@@ -101,11 +102,11 @@ func submitAll(ctx context.Context, kv *queue.Board, o modelOptions, dir string)
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("model-%04d", i), filepath.Join(dir, "model.csv")
 		spec.Tasks = []item.Task{{Name: tasks[0]}}
-		rec, _, err := board.Submit(ctx, kv, spec, board.Order{}, time.Now())
+		id, err := submitVerb(ctx, kv, spec)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, rec.ID)
+		ids = append(ids, id)
 	}
 	return ids, nil
 }
@@ -113,13 +114,14 @@ func submitAll(ctx context.Context, kv *queue.Board, o modelOptions, dir string)
 // awaitPublished waits for the complete publication of all campaigns.
 func awaitPublished(ctx context.Context, kv *queue.Board, ids []string, o modelOptions) error {
 	for len(ids) > 0 {
-		rec, err := board.Read(ctx, kv, ids[0])
+		s, err := board.Status(ctx, kv, ids[0])
+		st := s.Status
 		switch {
 		case err != nil:
 			return err
-		case rec.Phase == manifest.PhaseRejected || rec.Complete && rec.Items != o.rows:
-			return fmt.Errorf("campaign %s is %s with %d items: %s", rec.ID, rec.Phase, rec.Items, rec.Reason)
-		case rec.Complete:
+		case st.Phase == record.PhaseRejected || st.Complete && st.Counts.Items != o.rows:
+			return fmt.Errorf("campaign %s is %s with %d items: %s", st.ID, st.Phase, st.Counts.Items, st.Reason)
+		case st.Complete && st.Windows > 0:
 			ids = ids[1:]
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // published holds the measurements of the publication of a manifest.
@@ -96,14 +96,14 @@ func submitCampaign(ctx context.Context, c *Cluster, file string) (string, error
 
 // awaitComplete waits for the complete publication of the manifest and checks its size.
 func awaitComplete(ctx context.Context, c *Cluster, id string, rows int) error {
-	r, err := awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Complete || r.Phase.Ended() })
+	r, err := awaitStatus(ctx, c, id, func(s record.Status) bool { return s.Complete && s.Windows > 0 || s.Phase.Ended() })
 	switch {
 	case err != nil:
 		return err
 	case r.Phase.Ended():
 		return fmt.Errorf("campaign %s is %s: %s", id, r.Phase, r.Reason)
-	case r.Items != rows:
-		return fmt.Errorf("campaign %s has %d items, want %d", id, r.Items, rows)
+	case r.Counts.Items != rows:
+		return fmt.Errorf("campaign %s has %d items, want %d", id, r.Counts.Items, rows)
 	}
 	return nil
 }

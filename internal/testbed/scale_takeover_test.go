@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator/shard"
-	"ddiff/manifest"
-	"ddiff/queue"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -43,13 +43,13 @@ func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (t handover
 	defer nc.Close()
 	settled := try(publishOutcomes(ctx, c, nc, id, max(o.rows-unsettledItems, 1)))
 	board := try(queue.OpenBoard(ctx, nc, nil))
-	var st manifest.Status
-	check(awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled }))
+	var st record.Status
+	check(awaitBoard(ctx, board, record.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled }))
 	leader := try(c.Leader(ctx))
 	// The workers hold an item each. Others wait for the next campaign.
 	try(c.Output(ctx, "pause", id))
-	var rec manifest.Campaign
-	check(awaitBoard(ctx, board, manifest.KeyCampaignPrefix+id, &rec, func() bool { return rec.Phase == manifest.PhasePaused }))
+	var rec record.Campaign
+	check(awaitBoard(ctx, board, record.KeyCampaignPrefix+id, &rec, func() bool { return rec.Phase == record.PhasePaused }))
 	try(c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"))
 	standby := try(c.AddCoordinator(ctx))
 	before := try(processorTime(standby.PID()))
@@ -60,8 +60,8 @@ func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (t handover
 	var l queue.Leader
 	check(awaitBoard(ctx, board, queue.KeyLeader, &l, func() bool { return l.Name != leader.Name }))
 	t.elected = time.Since(killed)
-	check(awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled && st.At.After(l.Since) }))
-	check(awaitBoard(ctx, board, manifest.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == manifest.PhaseRunning }))
+	check(awaitBoard(ctx, board, record.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled && st.At.After(l.Since) }))
+	check(awaitBoard(ctx, board, record.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == record.PhaseRunning }))
 	t.answers = time.Since(killed) - t.elected
 	t.processor = try(processorTime(standby.PID())) - before
 	t.memory = try(peakMemory(standby.PID()))

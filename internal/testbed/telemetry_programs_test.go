@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"ddiff/storage/s3test"
+	"ddiff/internal/s3test"
 )
 
 // prometheusModule is the module of Prometheus; internal/telemetrytest names its version.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // telemetryLimit is the deadline of the test, without the first build of Prometheus.
@@ -144,7 +144,7 @@ func (w *watched) draw(ctx context.Context) (err error) {
 	root := try(ModuleRoot(ctx))
 	photographs := try(decodeAll(filepath.Join(root, "examples", "images", "*.png")))
 	rng := rand.New(rand.NewPCG(imageSeed, 2))
-	w.plan = plan{tasks: tasks, steps: w.o.steps, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx"), images: map[string][]byte{},
+	w.plan = plan{tasks: tasks, steps: w.o.steps, prior: filepath.Join(root, "internal", "restore", "prior", "bundled", "prior.onnx"), images: map[string][]byte{},
 		more: "deadline: 2100-01-01T00:00:00Z\nbudget: {cost: 1e6}\n"} // for the panels of cost and deadline
 	for i := range w.o.images {
 		w.plan.images[fmt.Sprintf("crop-%04d.png", i)] = try(crop(rng, photographs))
@@ -160,12 +160,12 @@ func (w *watched) submit(ctx context.Context, name string) (string, error) {
 }
 
 // wait waits for the end of a campaign and compares its counts.
-func (w *watched) wait(ctx context.Context, id string, done int) (manifest.Counts, error) {
+func (w *watched) wait(ctx context.Context, id string, done int) (record.Counts, error) {
 	out, err := w.c.Output(ctx, "status", "--watch", id)
 	last := lastLine(out)
 	say("%s: %s", id, last)
 	if want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0", done); last != want {
-		return manifest.Counts{}, fmt.Errorf("campaign %s ended with %q, want %q: %w", id, last, want, cmp.Or(err, errors.New("no error")))
+		return record.Counts{}, fmt.Errorf("campaign %s ended with %q, want %q: %w", id, last, want, cmp.Or(err, errors.New("no error")))
 	}
 	st, err := w.c.Status(ctx, id)
 	return st.Counts, err

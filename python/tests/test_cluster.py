@@ -72,6 +72,8 @@ def test_campaign(cluster, tmp_path):
     spec = {"name": "python", "dataset": {"path": str(tmp_path / "a.png"), "size": 64}, "tasks": ["denoise"], "methods": ["ddiff", "dpir"]}
     campaign = cluster.submit(spec)
     assert cluster.submit(spec) == campaign  # idempotent
+    with pytest.warns(UserWarning, match="all runs are equal of ddiff in denoise, dpir in denoise: "):
+        cluster.submit({**spec, "name": "equal", "runs": 2}).cancel()
     with pytest.raises(TimeoutError, match="call wait again"):
         campaign.wait(0.2, 0)
     start_worker()

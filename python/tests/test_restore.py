@@ -168,8 +168,23 @@ def test_masks(session, clean, tmp_path):
     grey.save(tmp_path / "mask.png")
     for other in grey, grey.convert("1"), grey.convert("RGB"), Image.fromarray(mask.astype("u1")), np.asarray(grey), 255 * mask.astype("i8"), tmp_path / "mask.png":
         np.testing.assert_array_equal(session.restore(y, mask=other, **same).image, want)
+    np.testing.assert_array_equal(session.restore(y, mask=~mask, mask_shows="lost", **same).image, want)
+    with pytest.raises(ddiff.RestoreError, match="is it inverted.*give mask_shows=lost"):
+        session.restore(y, mask=~mask, **same)
     with pytest.raises(ddiff.RestoreError, match="mask"):
         session.restore(y, mask=mask * 0.5, **same)
+
+
+def test_kernel_form(session, clean):
+    """A kernel is the image of a point of light, or that of a correlation."""
+    k = np.zeros((9, 9))
+    k[0, :5], k[:5, 4] = 1, 2
+    k /= k.sum()
+    same = {"task": "motion_deblur", "method": "ddiff", "steps": 3, "sigma": 0.05}
+    want = session.restore(clean, kernel=k, **same).image
+    np.testing.assert_array_equal(session.restore(clean, kernel=k[::-1, ::-1], kernel_form="correlation", **same).image, want)
+    with pytest.raises(ddiff.RestoreError, match="kernel_form"):
+        session.restore(clean, kernel=k, kernel_form="blur", **same)
 
 
 def test_mask_of_each_picture(session, clean):

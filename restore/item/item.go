@@ -8,11 +8,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 
+	"ddiff/internal/failure"
 	"ddiff/internal/redact"
 	"ddiff/restore/parameter"
 )
@@ -23,7 +23,7 @@ const SchemaVersion = 1
 
 // ErrNewer: the message or the result comes from a newer version of ddiff, which knows a field or a value that this version does
 // not know. Another worker may be able to process it.
-var ErrNewer = errors.New("written by a newer version of ddiff")
+var ErrNewer = failure.New(failure.Input, "written by a newer version of ddiff")
 
 // Fit is the policy that brings an image to the working size.
 type Fit string
@@ -91,6 +91,7 @@ type Item struct {
 	// (deblurring). Nil: drawn from Seed.
 	Mask   *Source `json:"mask,omitempty"`
 	Kernel *Source `json:"kernel,omitempty"`
+	DrawForm
 
 	// FromTask: Mask or Kernel is that of the task, not of the row. It is not part of the identity.
 	FromTask bool `json:"from_task,omitempty"`
@@ -174,6 +175,8 @@ type measurementIdentity struct {
 	Photons float64 `json:"photons,omitempty"`
 	// The same holds for tasks without a kernel of their own.
 	OwnKernel bool `json:"own_kernel,omitempty"`
+	// The same holds for masks and kernels in the default form.
+	DrawForm
 }
 
 func (it *Item) measurement() measurementIdentity {
@@ -181,7 +184,7 @@ func (it *Item) measurement() measurementIdentity {
 		Schema: SchemaVersion,
 		Width:  it.Width, Height: it.Height, Fit: it.Fit,
 		Task: it.Task, Params: it.Params, Sigma: it.Sigma, Seed: it.Seed, MeasurementRange: it.MeasurementRange,
-		Photons: it.Photons, OwnKernel: it.OwnKernel,
+		Photons: it.Photons, OwnKernel: it.OwnKernel, DrawForm: it.identity(it.Mask != nil, it.Kernel != nil),
 	}
 	if it.Image != nil {
 		m.Image = it.Image.SHA256
@@ -274,8 +277,8 @@ func (it *Item) CheckID() error {
 	return nil
 }
 
-// PositiveZero removes the sign of a zero, which would change the digest.
-func PositiveZero(x float64) float64 {
+// positiveZero removes the sign of a zero, which would change the digest.
+func positiveZero(x float64) float64 {
 	if x == 0 {
 		return math.Abs(x)
 	}

@@ -85,7 +85,7 @@ type Result struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 	// MetricIDs maps the name of a metric to its versioned id.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
-	// Scores were computed after solving, see manifest.ScoresFolder; one without a value does not apply. They are not in result.json.
+	// Scores were computed after solving, see the folder scores; one without a value does not apply. They are not in result.json.
 	Scores []Score `json:"-"`
 
 	// Seconds is the item's share of the solver time of its batches, those before a checkpoint included; Steps is the number
@@ -190,33 +190,11 @@ func (r *Result) Evaluations() int {
 
 // Warning is a reason to doubt a result that was restored.
 type Warning struct {
-	// Code is one of the Warn constants.
+	// Code is a word such as "sigma", see the table of docs/restore.md.
 	Code string `json:"code"`
 	// Text is one line for people, with figures and their bound.
 	Text string `json:"text"`
 }
-
-// The codes of warnings.
-const (
-	WarnResidual = "residual" // the mean square residual is far from sigma^2
-	WarnWorse    = "worse"    // further from the truth than the measurement
-	WarnSigma    = "sigma"    // the stated noise level is far from that of the picture, or the estimate is doubtful
-	WarnChanged  = "changed"  // restored with another noise level or width of a blur than the stated or estimated one, with which the result was not to be believed
-	WarnDoubt    = "doubt"    // not to be believed, and not restored with other settings: by a campaign, or unchecked
-	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing, or its mosaic is likely to be of another filter
-	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
-	WarnMask     = "mask"     // the mask's file was repaired, or is doubtful, or loses most pixels: it may be inverted
-	WarnKernel   = "kernel"   // the kernel's file was repaired, or is doubtful
-	WarnPixels   = "pixels"   // dead and hot pixels of a stored picture were replaced
-	WarnGuess    = "guess"    // colours, or a wide hole, of a stored picture, about which its measurement says nothing
-	WarnClipped  = "clipped"  // much of a stored picture is black or white, where its noise is cut off
-	WarnSteps    = "steps"    // far fewer steps than the preset has
-	WarnPreset   = "preset"   // the preset belongs to another prior
-	WarnAlpha    = "alpha"    // the alpha channel of the measurement was composited over white
-	WarnTables   = "tables"   // the quantisation tables of a JPEG file are not those of the task's quality
-	WarnProfile  = "profile"  // what says how the measurement's colours are meant cannot be kept, such as an ICC profile
-	WarnFile     = "file"     // something of the measurement's file beside its pixels cannot be kept, such as further pages
-)
 
 // WarningCodes joins the codes of warnings, in order, with semicolons.
 func WarningCodes(warnings []Warning) string {
@@ -232,7 +210,7 @@ type Score struct {
 	// Metric is the id in the head of the part.
 	Metric string `json:"-"`
 	Item   string `json:"item"`
-	// Pictures is manifest.ScoredPictures of the two pictures that were compared.
+	// Pictures is the digest of the two pictures that were compared.
 	Pictures string `json:"pictures"`
 	// Value is nil if the metric does not apply to the pictures; Reason explains it.
 	Value  *float64 `json:"value,omitempty"`

@@ -16,7 +16,7 @@ func FuzzResult(f *testing.F) {
 	for _, r := range []item.Result{
 		{Schema: 1, Item: item.Item{ID: "a", Name: "a", Solver: json.RawMessage(`{"steps":3}`)}, Outcome: item.OutcomeFailed, Reason: "no image"},
 		{Schema: 1, Item: item.Item{ID: "a", Image: &item.Source{Path: "/a.png"}, Params: map[string]float64{"x": 1}}, Outcome: item.OutcomeDone,
-			Metrics: item.Metrics{"psnr": psnr}, Warnings: []item.Warning{{Code: item.WarnFlat, Text: "flat"}}, Artifacts: map[string]string{item.FileRestored: "00"}},
+			Metrics: item.Metrics{"psnr": psnr}, Warnings: []item.Warning{{Code: "flat", Text: "flat"}}, Artifacts: map[string]string{item.FileRestored: "00"}},
 	} {
 		data, err := item.EncodeResult(&r)
 		if err != nil {

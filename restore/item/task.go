@@ -82,10 +82,10 @@ func (t Task) Item(width, height int) Item {
 		Method: t.Method, Preset: t.Preset, Choice: t.Choice, Precision: t.Precision, KeepStates: t.KeepStates,
 	}
 	for name, x := range it.Params {
-		it.Params[name] = PositiveZero(x)
+		it.Params[name] = positiveZero(x)
 	}
 	if *t.Sigma != SigmaAuto {
-		it.Sigma = PositiveZero(float64(*t.Sigma))
+		it.Sigma = positiveZero(float64(*t.Sigma))
 	}
 	if t.Photons != nil {
 		it.Photons = *t.Photons

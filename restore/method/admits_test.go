@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // TestAdmits: only settings that differentiate the decoder need its gradient.

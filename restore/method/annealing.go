@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/prior"
 )
 
 // polynomial returns n+1 noise levels from high to low: the seventh powers of an arithmetic sequence (Karras et al. 2022).
@@ -23,7 +22,7 @@ func noiseLevel(alpha float64) float64 { return math.Sqrt((1 - alpha) / alpha) }
 
 // nearestTime returns the time whose noise level has the least ratio to sigma, of those before another time. Levels outside
 // the schedule get its ends.
-func nearestTime(s prior.Schedule, sigma float64, before int) int {
+func nearestTime(s Schedule, sigma float64, before int) int {
 	best, least := 0, math.Inf(1)
 	for t, alpha := range s.AlphaBar[:before] {
 		if d := math.Abs(math.Log(noiseLevel(alpha) / sigma)); d < least {
@@ -47,7 +46,7 @@ type annealed struct {
 
 // anneal plans the steps from noise level sigma_max towards sigma_min, which is left out. Each solves the ODE in ode_steps steps down to the
 // level ode_end. No two steps have the same time: a level whose nearest time is taken gets the next lower one.
-func anneal(s prior.Schedule, set Settings) ([]annealed, error) {
+func anneal(s Schedule, set Settings) ([]annealed, error) {
 	n, sub, high, low := set.Steps, int(set.Number("ode_steps")), set.Number("sigma_max"), set.Number("sigma_min")
 	if low >= high {
 		return nil, fmt.Errorf("%w sigma_min: %g is not below sigma_max, %g", ErrSetting, low, high)

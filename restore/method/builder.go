@@ -21,20 +21,20 @@ type Builder struct {
 	flag  string // of the steps that compute it, see [Builder.When]; empty: all
 }
 
-// failure is the panic by which an error ends the building of a step.
-type failure struct{ error }
+// graphError is the panic by which an error ends the building of a step.
+type graphError struct{ error }
 
 // built returns v, unless the error ends the building of the step.
 func built[T any](v T, err error) T {
 	if err != nil {
-		panic(failure{err})
+		panic(graphError{err})
 	}
 	return v
 }
 
 // fail ends the building of the step.
 func (b *Builder) fail(format string, args ...any) {
-	panic(failure{fmt.Errorf("method %s: %s", b.run.Info.Name, fmt.Sprintf(format, args...))})
+	panic(graphError{fmt.Errorf("method %s: %s", b.run.Info.Name, fmt.Sprintf(format, args...))})
 }
 
 // inputs are the graph values that a step reads.

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DAPS is decoupled annealing posterior sampling. Its state is x = x₀ + σ_i·ε at the noise levels σ₀ > σ₁ > … of an annealing, with
@@ -69,7 +68,7 @@ func (daps) Info() Info {
 	}
 }
 
-func (daps) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (daps) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	tau := s.Number("tau")
 	steps, err := anneal(schedule, s)
 	var out []Step

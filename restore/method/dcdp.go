@@ -7,7 +7,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DCDP alternates data consistency and diffusion purification. From x = 0, each step k with the time t_k
@@ -54,7 +53,7 @@ func (dcdp) Info() Info {
 	}
 }
 
-func (dcdp) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
+func (dcdp) Plan(s Settings, schedule Schedule, image operator.Shape) ([]Step, error) {
 	scale := float64(image.Height*image.Width) / (256 * 256)
 	evaluations := int(s.Number("ddim_num_iterations"))
 	first, last := s.Number("ddim_init_timestep"), s.Number("ddim_end_timestep")

@@ -7,7 +7,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DDiff is Dual Ascent Diffusion: ADMM in which the prior's proximal step is one evaluation of a diffusion model. The parameter data_step names the
@@ -163,7 +162,7 @@ func paperRows(have parameter.List) []Row {
 	return out
 }
 
-func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
+func (m ddiff) Plan(s Settings, schedule Schedule, image operator.Shape) ([]Step, error) {
 	if s.Word("data_step") == dataExact {
 		return exactPlan(s, schedule)
 	}

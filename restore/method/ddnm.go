@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DDNM is the denoising diffusion null-space model: the measurement replaces what a linear operator A sees of the prior's clean image. From
@@ -44,7 +43,7 @@ func (ddnm) Info() Info {
 	}
 }
 
-func (ddnm) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
+func (ddnm) Plan(s Settings, schedule Schedule, image operator.Shape) ([]Step, error) {
 	return ddrm{}.Plan(s, schedule, image)
 }
 

@@ -7,7 +7,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DDRM is denoising diffusion restoration: diffusion in the spectral space of a linear operator A = U·S·Vᵀ. In that space the
@@ -60,7 +59,7 @@ func (ddrm) Info() Info {
 	}
 }
 
-func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (ddrm) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	sigma, inverse := s.Number("noise_std"), 0.0
 	if sigma > 0 {
 		inverse = 1 / sigma

@@ -9,7 +9,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DiffPIR is denoising diffusion for plug-and-play image restoration: half-quadratic splitting in which the prior's
@@ -85,7 +84,7 @@ func (diffPIR) Info() Info {
 	}
 }
 
-func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (diffPIR) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := lateLevels(s, schedule)
 	if err == nil && s.Word("skip_type") == skipQuad {
 		levels, err = quadraticLevels(schedule, first(s, schedule), s.Steps)
@@ -100,13 +99,13 @@ func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]St
 		st := Step{
 			Time: l.Time,
 			Scalars: map[string]float64{
-				"rho": rho, "gamma": min(0.5/rho, s.Number("gamma_max")), "start_of_x": 1, "start_of_y": 0,
+				"rho": rho, "gamma": min(0.5/rho, s.Number("gamma_max")), startOfState: 1, "start_of_y": 0,
 				"next_of_x": math.Sqrt(l.Next) - kept*math.Sqrt(l.Alpha), "next_of_xt": kept,
 			},
 			Std: map[string]float64{"noise": math.Sqrt((1 - l.Next) * s.Number("zeta"))},
 		}
 		if i == 0 {
-			st.Scalars["start_of_x"], st.Scalars["start_of_y"] = math.Sqrt(1-l.Alpha), math.Sqrt(l.Alpha)
+			st.Scalars[startOfState], st.Scalars["start_of_y"] = math.Sqrt(1-l.Alpha), math.Sqrt(l.Alpha)
 		}
 		if i == len(levels)-1 {
 			st.Scalars["next_of_x"], st.Scalars["next_of_xt"], st.Std = 0, 1, nil
@@ -120,7 +119,7 @@ func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]St
 }
 
 // quadraticLevels are n levels from the time start, dense near 0.
-func quadraticLevels(s prior.Schedule, start, n int) ([]Level, error) {
+func quadraticLevels(s Schedule, start, n int) ([]Level, error) {
 	total := float64(start + 1)
 	times := make([]int, n)
 	for i := range times {
@@ -137,10 +136,10 @@ func quadraticLevels(s prior.Schedule, start, n int) ([]Level, error) {
 
 func (diffPIR) Step(b *Builder, s Settings) Next {
 	begin := b.begin(s)
-	if op := b.run.Operator; s.Word("start") == startBlack && (op.Task == operator.InpaintBox || op.Task == operator.InpaintRandom) {
+	if op := b.run.Operator; s.Word("start") == startBlack && op.Masked() && !op.Required {
 		begin = b.Add(begin, b.Minus(b.in.mask, b.Scalar(1)))
 	}
-	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(begin, b.Planned("start_of_y")))
+	xt := b.Add(b.Mul(b.State("x"), b.Planned(startOfState)), b.Mul(begin, b.Planned("start_of_y")))
 	z := b.Clean(xt)
 	change, dataNorm := diffPIRChange(b, s, z)
 	x := b.Add(z, change)
@@ -159,7 +158,7 @@ func diffPIRChange(b *Builder, s Settings, z onnx.Value) (change, norm onnx.Valu
 			return b.Proximal(z, b.Planned("rho"), s.Number("noise_std"), iterations, 0)
 		}
 		if !errors.Is(err, operator.ErrNoSVD) {
-			panic(failure{fmt.Errorf("%w; set cg_steps, or data_step: gradient", err)})
+			panic(graphError{fmt.Errorf("%w; set cg_steps, or data_step: gradient", err)})
 		}
 	}
 	return b.Pull(z, b.Planned("gamma"), GradientSquared)

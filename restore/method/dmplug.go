@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DMPlug optimises the seed of a generator: R(s) is the image to which K deterministic (DDIM) steps lead from the seed s, and Adam
@@ -42,7 +41,7 @@ func (dmplug) Info() Info {
 	}
 }
 
-func (dmplug) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (dmplug) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	k := int(s.Number("ddim_steps"))
 	times := make([]int, k)
 	for i := range times {

@@ -7,7 +7,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DPIR is plug-and-play restoration by half-quadratic splitting with a denoiser: the exact data step of [ddiff] without a dual variable. From an image
@@ -38,7 +37,7 @@ func (dpir) Info() Info {
 	}
 }
 
-func (dpir) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (dpir) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := lateLevels(s, schedule)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // DPS is diffusion posterior sampling: ancestral sampling whose every step moves down the gradient of the data term through the
@@ -67,7 +66,7 @@ func (dps) Info() Info {
 	}
 }
 
-func (dps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
+func (dps) Plan(s Settings, schedule Schedule, image operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	var out []Step
 	for i, l := range levels {

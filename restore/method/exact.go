@@ -4,10 +4,9 @@ import (
 	"math"
 	"slices"
 
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // The exact data step of [ddiff] takes the minimum where the paper's takes one step along the gradient. From an image x_y made from y, see [lateStart],
@@ -47,7 +46,7 @@ func exactParameters() parameter.List {
 	})
 }
 
-func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
+func exactPlan(s Settings, schedule Schedule) ([]Step, error) {
 	levels, err := lateLevels(s, schedule)
 	if err != nil {
 		return nil, err
@@ -58,7 +57,7 @@ func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
 		scale := (1 - l.Next) / l.Next / ((1 - l.Alpha) / l.Alpha) // τ_s²/τ_t²
 		st := Step{Time: l.Time, Scalars: map[string]float64{
 			"rho": proximalWeight(s, l, i), "dual": s.Number("dual") * scale, "next": math.Sqrt(l.Next),
-			"start_of_x": 1, "start_of_y": 0,
+			startOfState: 1, "start_of_y": 0,
 		}}
 		if amount := s.Number("sharpen"); amount > 0 {
 			st.Scalars["sharpen"] = 0
@@ -68,13 +67,13 @@ func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
 			}
 		}
 		if i == 0 {
-			st.Scalars["start_of_x"], st.Scalars["start_of_y"] = 0, math.Sqrt(l.Alpha)
+			st.Scalars[startOfState], st.Scalars["start_of_y"] = 0, math.Sqrt(l.Alpha)
 		}
 		switch noise {
 		case noiseFull:
 			st.Std = map[string]float64{"noise": math.Sqrt(1 - l.Next)}
 			if i == 0 {
-				st.Scalars["start_of_x"] = math.Sqrt(1 - l.Alpha)
+				st.Scalars[startOfState] = math.Sqrt(1 - l.Alpha)
 			}
 		case noiseNull:
 			st.Std = map[string]float64{"noise": math.Sqrt((1 - l.Next) / l.Next)}
@@ -85,7 +84,7 @@ func exactPlan(s Settings, schedule prior.Schedule) ([]Step, error) {
 }
 
 func exactStep(b *Builder, s Settings) Next {
-	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(b.begin(s), b.Planned("start_of_y")))
+	xt := b.Add(b.Mul(b.State("x"), b.Planned(startOfState)), b.Mul(b.begin(s), b.Planned("start_of_y")))
 	z := b.Clean(xt)
 	v := b.Minus(z, b.State("u"))
 	if s.Number("sharpen") > 0 {

@@ -4,7 +4,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // FastDIPS is FAST-DIPS: at each noise level of an annealing, ADMM pulls the prior's clean image to a small ball around the measurement. Its state is
@@ -46,7 +45,7 @@ func (fastDIPS) Info() Info {
 	}
 }
 
-func (fastDIPS) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (fastDIPS) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	// The chain of anneal is not used; its ODE has one level, that of the step.
 	one := parameter.Number(1)
 	levels, err := anneal(schedule, s.With("ode_steps", one).With("lr", one).With("lr_ratio", one).With("ode_end", s.Value("sigma_min")))

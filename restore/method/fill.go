@@ -1,22 +1,21 @@
 package method
 
 import (
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator"
-	"ddiff/restore/operator/axis"
 )
 
-// Filled is [Builder.Rough] with the missing pixels filled smoothly from the observed ones around them, in demosaic those of each colour. For colorize it
-// is the grey image y, for tasks that observe all pixels Rough.
+// Filled is [Builder.Rough] with the missing pixels filled smoothly from the observed ones around them, in a mosaic those of each colour. For a grey y it
+// is that image, for tasks that observe all pixels Rough.
 //
 // It is the method of push and pull: means of 2×2 observed pixels make an image of half the size, whose own gaps are filled in the same way, and
 // its enlargement fills the gaps of the larger one. Smoothing rounds of the filled pixels remove the edges of the enlargement.
 func (b *Builder) Filled() onnx.Value {
 	op := b.run.Operator
 	switch {
-	case op.Task == operator.Colorize:
+	case op.Grey && !op.Mosaic:
 		return b.Expand(b.in.measurement, op.Image.Dims(b.in.measurement.Dims[0])...)
-	case op.Task == operator.Demosaic:
+	case op.Mosaic:
 		return b.fill(b.Rough(), b.SVD().Values(0)) // 1 where a pixel has the sample of a colour
 	case op.Masked():
 		return b.fill(b.Rough(), b.in.mask)

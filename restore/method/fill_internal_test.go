@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // TestFill: observed pixels keep their values, and a hole of a third of the side continues a slope with an error far below that of a constant. A picture

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // Flower follows the straight path x_t = (1 − t)·x + t·ε of flow matching and refines its destination with the measurement. From x_1 ~ N(0, I), each step
@@ -49,7 +48,7 @@ func (flower) Info() Info {
 	}
 }
 
-func (flower) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (flower) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
 	for i, p := range interpolants(schedule, s.Steps) {
 		st := p.step(s.Steps-1-i, 1)
@@ -69,9 +68,9 @@ func (flower) Step(b *Builder, s Settings) Next {
 		of, err := b.run.Operator.SVD()
 		switch {
 		case err != nil:
-			panic(failure{fmt.Errorf("%w gamma: the draw needs a decomposition: %w; set gamma: 0", ErrSetting, err)})
+			panic(graphError{fmt.Errorf("%w gamma: the draw needs a decomposition: %w; set gamma: 0", ErrSetting, err)})
 		case b.run.Weighted:
-			panic(failure{fmt.Errorf("%w gamma: there is no draw where pixels of the measurement are left out; set gamma: 0", ErrSetting)})
+			panic(graphError{fmt.Errorf("%w gamma: there is no draw where pixels of the measurement are left out; set gamma: 0", ErrSetting)})
 		}
 		change = b.Add(change, SVD{b, of}.spread(b.Draw("posterior"), b.Planned("rho"), s.Number("noise_std")))
 	}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // Every built-in method has a complete declaration, and every preset row resolves.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/prior"
 )
 
 // interpolant is a time t of the straight path x_t = (1 − t)·x + t·ε of flow matching, in terms of the prior's schedule: v = scale·x_t is x + level·ε.
@@ -17,7 +16,7 @@ type interpolant struct {
 }
 
 // interpolants are n steps in equal distances from t = 1 towards 0.
-func interpolants(s prior.Schedule, n int) []interpolant {
+func interpolants(s Schedule, n int) []interpolant {
 	out := make([]interpolant, n)
 	for i := range out {
 		t := 1 - float64(i)/float64(n)

@@ -5,7 +5,6 @@ import (
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // The first times of a run.
@@ -46,7 +45,7 @@ func firstTime(at ...string) parameter.List {
 }
 
 // first returns the first time of a run.
-func first(s Settings, schedule prior.Schedule) int {
+func first(s Settings, schedule Schedule) int {
 	switch s.Word("start_at") {
 	case startAtTime:
 		return min(max(int(s.Number("t_start")), s.Steps-1), schedule.Steps()-1)
@@ -57,7 +56,7 @@ func first(s Settings, schedule prior.Schedule) int {
 }
 
 // lateLevels are the levels of a run that begins late.
-func lateLevels(s Settings, schedule prior.Schedule) ([]Level, error) {
+func lateLevels(s Settings, schedule Schedule) ([]Level, error) {
 	return levelsFrom(schedule, first(s, schedule), s.Steps)
 }
 

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // LatentDAPS is decoupled annealing posterior sampling in the latent space of a prior with decoder D. Its state is z = z₀ + σ_i·ε at
@@ -52,7 +51,7 @@ func (latentDAPS) Info() Info {
 	}
 }
 
-func (latentDAPS) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (latentDAPS) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	steps, err := anneal(schedule, s)
 	var out []Step
 	for _, a := range steps {

@@ -4,7 +4,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // LatentDDiff is DDiff in the latent space of a prior with encoder E and decoder D (Algorithm 2 of the DDiff paper). From
@@ -74,7 +73,7 @@ func (latentDDiff) Info() Info {
 	}
 }
 
-func (latentDDiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
+func (latentDDiff) Plan(s Settings, schedule Schedule, image operator.Shape) ([]Step, error) {
 	steps, err := ddiff{noisy: true}.Plan(s, schedule, image)
 	for _, st := range steps {
 		// The factor of x in ε̂: an image as dual variable separates it from that of x + u.

@@ -2,20 +2,25 @@ package method
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
+
+// Schedule is the noise of a prior's training by time: its Levels are those that a [Method] may plan with, see [Levels].
+type Schedule = prior.Schedule
 
 // Method is a restoration algorithm. Its values are immutable: several solvers use one value.
 type Method interface {
 	// Info declares the method, but for its name. It returns the same declaration at each call.
 	Info() Info
 	// Plan lays out the steps of a run. The settings are complete and valid.
-	Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error)
+	Plan(s Settings, schedule Schedule, image operator.Shape) ([]Step, error)
 	// Step builds one step: the next state and the curves. An operation of the Builder that fails ends it.
 	Step(b *Builder, s Settings) Next
 }
@@ -77,6 +82,18 @@ func (i Info) StepEvaluations(s Settings) int {
 		n *= mirrorWays
 	}
 	return n
+}
+
+// startOfState is the planned factor of the state x in the input of a step whose run may begin with an image made from y.
+const startOfState = "start_of_x"
+
+// Random reports whether two runs of a measurement differ: the first step of their plan takes up a state that begins as noise, or a step draws noise.
+func (i Info) Random(steps []Step) bool {
+	taken, planned := steps[0].Scalars[startOfState]
+	return (!planned || taken != 0) && slices.ContainsFunc(i.State, func(t Tensor) bool { return t.Noise }) ||
+		slices.ContainsFunc(steps, func(st Step) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Values(st.Std)), func(std float64) bool { return std > 0 })
+		})
 }
 
 // Suits returns an error unless the method works in the space of the prior with this card: its latents,

@@ -1,8 +1,8 @@
 package method
 
 import (
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // PiGDM is pseudoinverse-guided diffusion: DDIM whose every step adds the gradient of log p(y | x_t), through the network. It takes N(z, r_t²·I) for x given
@@ -49,7 +48,7 @@ func (piGDM) Info() Info {
 	}
 }
 
-func (piGDM) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (piGDM) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
 	for _, l := range stridedLevels(schedule, schedule.Steps()-1, s.Steps) {
 		c1 := s.Number("eta") * math.Sqrt((1-l.Next)/(1-l.Alpha)*(1-l.Alpha/l.Next))

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // plan returns the plan of a method for 128×256 images and the linear schedule of 1000 times.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // column is the place of planned numbers in a row of [Run.Row].
@@ -131,7 +131,7 @@ func cleanScalars(alpha float64, p prior.Prediction) [2]float64 {
 
 // Planned returns the steps of a method for settings, see [Method.Plan]. It returns ErrSetting for settings whose plan has a number that
 // float32, in which the graph of a step computes, does not have. The message names the setting, if one alone is the reason.
-func Planned(m Method, s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
+func Planned(m Method, s Settings, schedule Schedule, image operator.Shape) ([]Step, error) {
 	steps, err := m.Plan(s, schedule, image)
 	if err != nil || finite(steps) {
 		return steps, err

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // PnPDM is PnP-DM, plug-and-play Monte Carlo with a diffusion prior: Gibbs sampling of p(x)·N(y; A(z), σ²·I)·N(z; x, ρ²·I) in turns, at a coupling ρ that falls
@@ -64,7 +63,7 @@ func (pnpDM) Info() Info {
 	}
 }
 
-func (pnpDM) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (pnpDM) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
 	sigma, count := s.Number("noise_std"), int(s.Number("sde_steps"))
 	for i := range s.Steps {

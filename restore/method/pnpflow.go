@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // PnPFlow is plug-and-play flow matching: gradient steps of the data term in turns with a denoiser of the straight path x_t = (1 − t)·x + t·ε. From x = 0, step i
@@ -43,7 +42,7 @@ func (pnpFlow) Info() Info {
 	}
 }
 
-func (pnpFlow) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (pnpFlow) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
 	for i, p := range interpolants(schedule, s.Steps) {
 		st := p.step(s.Steps-1-i, int(s.Number("samples")))

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // PSLD is posterior sampling with latent diffusion: a DDIM step, and a gradient step through network and autoencoder that
@@ -65,7 +64,7 @@ func refuseNonlinear(task operator.Definition) string {
 	return ""
 }
 
-func (psld) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (psld) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	var out []Step
 	for _, l := range levels {

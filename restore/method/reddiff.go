@@ -7,7 +7,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // REDDiff is regularisation by denoising diffusion: variational inference with a point mass at the image μ, whose gradient is that
@@ -78,7 +77,7 @@ func (redDiff) Info() Info {
 	}
 }
 
-func (redDiff) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (redDiff) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
 	for i, l := range stridedLevels(schedule, first(s, schedule), s.Steps) {
 		weight, err := termWeight(s.Word("denoise_term_weight"), noiseLevel(l.Alpha))
@@ -158,8 +157,8 @@ func redDiffStart(b *Builder, start string) onnx.Value {
 		if op.Definition.SVD != nil {
 			return b.SVD().PseudoInverse(smallFactor)
 		}
-		if op.Task == operator.HDR {
-			return b.Div(b.in.measurement, b.Scalar(float32(op.Params["scale"])))
+		if x, ok := op.Inverse(b.Graph, b.in.measurement); ok {
+			return x
 		}
 	}
 	return b.Rough()

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // ReSample solves the data term by optimisation at some steps of DDIM, and returns to the noise level by a random draw around the
@@ -79,7 +78,7 @@ func (resample) Info() Info {
 	}
 }
 
-func (resample) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (resample) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	if err != nil {
 		return nil, err

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 )
 
 // Run is a method with settings, planned for one prior and operator.
@@ -147,7 +147,7 @@ func (r *Run) Build(g *onnx.Graph, n, unroll int) (s StepGraph, err error) {
 	defer func() {
 		switch fault := recover().(type) {
 		case nil:
-		case failure:
+		case graphError:
 			err = fault.error
 		default:
 			panic(fault)

@@ -3,8 +3,6 @@ package method
 import (
 	"fmt"
 	"math"
-
-	"ddiff/restore/prior"
 )
 
 // Level is the noise level of one step on a respaced schedule.
@@ -16,12 +14,12 @@ type Level struct {
 
 // Levels respaces a schedule to n steps. Their times are spread evenly from the last to the first, round(i·(T−1)/(n−1)) for i = n−1 … 0, halves
 // to even, as in guided-diffusion. It returns ErrSetting unless 2 ≤ n ≤ T.
-func Levels(s prior.Schedule, n int) ([]Level, error) {
+func Levels(s Schedule, n int) ([]Level, error) {
 	return levelsFrom(s, s.Steps()-1, n)
 }
 
 // levelsFrom are n levels whose times are spread evenly from start to 0, or from n−1 if that is later.
-func levelsFrom(s prior.Schedule, start, n int) ([]Level, error) {
+func levelsFrom(s Schedule, start, n int) ([]Level, error) {
 	if n < 2 || n > s.Steps() {
 		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the steps of the prior's schedule", ErrSetting, n, s.Steps())
 	}
@@ -34,7 +32,7 @@ func levelsFrom(s prior.Schedule, start, n int) ([]Level, error) {
 }
 
 // levelsAt returns the levels of descending times.
-func levelsAt(s prior.Schedule, times []int) []Level {
+func levelsAt(s Schedule, times []int) []Level {
 	out := make([]Level, len(times))
 	for i, t := range times {
 		out[i] = Level{Time: t, Alpha: s.AlphaBar[t], Next: 1}
@@ -46,7 +44,7 @@ func levelsAt(s prior.Schedule, times []int) []Level {
 }
 
 // stridedLevels are n levels from time 0 up, at the distance (start+1)/n, rounded down: with the last time as the start as in the code of DDIM.
-func stridedLevels(s prior.Schedule, start, n int) []Level {
+func stridedLevels(s Schedule, start, n int) []Level {
 	times := make([]int, n)
 	for i := range times {
 		times[n-1-i] = i * ((start + 1) / n)

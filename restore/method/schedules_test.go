@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // TestSchedules: a setting of several numbers is that of its place among the steps.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 )
 
 // serves returns ErrSetting, with the reason, if the method refuses a task.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 )
 
 // TestServes: a method that refuses a task is refused with its name, the task, the reason and the methods that work in the prior's

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 const total = 1000

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/internal/failure"
 	"ddiff/restore/parameter"
 )
 
 // ErrSetting reports an unknown method, preset or parameter, or a value out of range. The message names the setting.
-var ErrSetting = errors.New("solver setting")
+var ErrSetting = failure.New(failure.Input, "solver setting")
 
 // Settings are a method with the values of its parameters. The JSON form is one object: method, steps and the
 // parameters in their declared order. That form is part of an item's identity.

@@ -6,7 +6,6 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // SITCOM is step-wise triple-consistent sampling: at each time, Adam moves the input of the network until the clean image explains the measurement, and the
@@ -48,7 +47,7 @@ func (sitcom) Info() Info {
 	}
 }
 
-func (sitcom) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+func (sitcom) Plan(s Settings, schedule Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
 	for _, l := range stridedLevels(schedule, schedule.Steps()-1, s.Steps) {
 		out = append(out, Step{

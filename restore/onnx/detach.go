@@ -3,7 +3,7 @@ package onnx
 import (
 	"strings"
 
-	"ddiff/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/onnxpb"
 )
 
 // detached begins the names of the nodes that Detach adds.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // TestDetach: the gradient of x·detach(x) is detach(x) alone, and that of a quantiser that passes gradients on,

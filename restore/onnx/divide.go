@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxpb"
 )
 
 // ErrDivide: a graph evaluates its network where only one session can compute it: in a loop, or differentiated.

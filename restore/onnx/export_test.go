@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // WatchRules calls seen with the operation of each gradient rule that is used from now on, and returns all operations with a

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // fuzzer builds one random model from x to y in the forms that exporters write. Every operation that has a kink gets

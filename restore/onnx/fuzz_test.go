@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // Generated graphs per operator set, and the largest error of a derivative.

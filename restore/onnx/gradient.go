@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxpb"
 )
 
 // ErrNoGradient: a node between x and y has no gradient rule.

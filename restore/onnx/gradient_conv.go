@@ -3,7 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // convRule builds the gradient of a convolution: a convolution with the transposed and reversed kernel for stride 1, else

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // letters renders labels without ellipsis.

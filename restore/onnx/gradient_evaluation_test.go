@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // evaluation is a compiled graph with its tensors.

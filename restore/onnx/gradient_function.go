@@ -3,7 +3,7 @@ package onnx
 import (
 	"math"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // function is a node that computes each element by itself, y = f(x), and the gradient of y.

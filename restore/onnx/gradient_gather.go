@@ -3,7 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // gatherRules are the rules of look-ups by index.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // Forms of look-ups and moves that a rule does not cover are refused by name.

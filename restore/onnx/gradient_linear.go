@@ -3,7 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // linearRules are the rules of products of matrices.

@@ -1,7 +1,7 @@
 package onnx
 
 import (
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // networkRules are the rules of the layers of networks.

@@ -6,9 +6,9 @@ import (
 	"math"
 	"testing"
 
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // layer is one operation of a network. Its gradient with respect to input wrt is tested.

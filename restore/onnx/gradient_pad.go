@@ -1,7 +1,7 @@
 package onnx
 
 import (
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // padRule takes the gradient of the input's own elements and adds that of their copies in the margins, axis by axis.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // averagePoolRule builds the gradient of an average pooling. Along each dimension it is a linear map, also with the

@@ -1,7 +1,7 @@
 package onnx
 
 import (
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // reductionRules are the rules of sums, means and norms over dimensions. The dimensions may remain with length 1 or not.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // resizeRule builds the gradient of a Resize, which is a linear map along each dimension.

@@ -3,7 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // tap is the weight of an input in an output.

@@ -3,7 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 // shapeRules are the rules of operations that move elements.

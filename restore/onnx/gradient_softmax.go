@@ -1,6 +1,6 @@
 package onnx
 
-import "ddiff/restore/onnx/infer"
+import "ddiff/internal/restore/onnx/infer"
 
 // softmaxRule builds y·(dy − Σ dy·y).
 func softmaxRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {

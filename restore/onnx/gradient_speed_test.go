@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"testing"
 
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // A VQ decoder of 64 channels with its gradient takes at most 2.5 times the decoder's time. PyTorch's autograd runs beside it,

@@ -9,10 +9,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // A stage has no nodes that its outputs do not need, and a gradient subtracts instead of adding a negative.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // vectors are a network's inputs, the vector w of the result's shape and gx = Jᵀ·w by PyTorch, from NAME.json.
@@ -109,7 +109,7 @@ func vectorError(t *testing.T, name string, half bool) float64 {
 // Gradients through networks of diffusers, as the older and the newer exporter write them, agree with differences.
 func TestGradientForeignNetworks(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../prior/testdata/attention_*.onnx")
+	files, err := filepath.Glob("../../internal/restore/prior/testdata/attention_*.onnx")
 	if err != nil || len(files) != 6 {
 		t.Fatalf("%d networks, want 6 (%v)", len(files), err)
 	}

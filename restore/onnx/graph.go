@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxpb"
 )
 
 // The operator set versions of a Graph. Built operations cannot be composed with models of other versions.
@@ -193,6 +193,25 @@ func (g *Graph) proto(name string) *onnxpb.GraphProto {
 		p.Output = append(p.Output, valueInfo(v))
 	}
 	return p
+}
+
+// Bytes estimates the memory of a call of g, in bytes, if no value gives way to another: that of all values that its nodes compute, and of their work
+// spaces. The error names the first node whose outputs have an unknown shape, and wraps [infer.ErrShape].
+func (g *Graph) Bytes() (sum float64, err error) {
+	for _, p := range g.raw {
+		if n, err := g.facts.Understand(p); err == nil {
+			sum += n.Bytes()
+			continue
+		}
+		for _, name := range p.Output { // of an operation that the graph states the shape of, see Apply
+			v, err := g.facts.TypeOf(name)
+			if name != "" && err != nil {
+				return 0, err
+			}
+			sum += v.Bytes()
+		}
+	}
+	return sum, nil
 }
 
 func valueInfo(v Value) *onnxpb.ValueInfoProto {

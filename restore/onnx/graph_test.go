@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 func TestLoop(t *testing.T) {

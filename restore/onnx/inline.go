@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxpb"
 )
 
 // Inline copies the model's graph into g. inputs are g's values for the model's inputs; outputs are the requested outputs

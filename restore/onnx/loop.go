@@ -3,7 +3,7 @@ package onnx
 import (
 	"slices"
 
-	"ddiff/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/onnxpb"
 )
 
 // Loop repeats body trip times, an int64 value of shape [1]. body builds one iteration in b from the index i (int64, rank

@@ -3,7 +3,7 @@ package onnx
 import (
 	"fmt"
 
-	"ddiff/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/infer"
 )
 
 func (g *Graph) elementwise(op string, a, b Value) Value {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/onnxpb"
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/onnxpb"
 )
 
 // A rule builds the gradient of input k of n from the gradients dy of its outputs. An output without effect on the result

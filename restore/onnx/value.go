@@ -1,6 +1,6 @@
 package onnx
 
-import "ddiff/restore/onnx/infer"
+import "ddiff/internal/restore/onnx/infer"
 
 // Value is a tensor in a Graph: an input, a constant or the output of an operation.
 type Value = infer.Value

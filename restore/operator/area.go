@@ -1,6 +1,6 @@
 package operator
 
-import "ddiff/restore/operator/axis"
+import "ddiff/internal/restore/axis"
 
 // SuperResolutionArea is the task of enlarging an image whose pixels were averaged.
 const SuperResolutionArea = "super_resolution_area"

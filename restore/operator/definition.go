@@ -50,14 +50,32 @@ type Definition struct {
 	Grid bool
 	// Stated reads the parameters that the file of a measurement states. Errors wrap [ErrParam]. Nil: files state no parameters.
 	Stated func(file []byte) (Stated, error)
+	// Identity: A is x, so that noise is all that a restoration takes away.
+	Identity bool
+	// Blur: A blurs in linear values, so that a measurement has no texture, and errors of its file are magnified.
+	Blur bool
+	// Width names the parameter that is the standard deviation of a Gaussian blur, as [Shape.Length] has it, which a picture tells. Empty: there is none.
+	Width string
+	// Mosaic: y has one sample per pixel behind a Bayer filter, whose red samples are at the parameters red_row and red_column.
+	Mosaic bool
+	// Local: a part of a measurement is that of a part of the image, so that it serves as a preview.
+	Local bool
+	// Ambiguous: images that are turned, or otherwise far from each other, have equal measurements, so that the mean of several runs says nothing.
+	Ambiguous bool
+	// Guess says what of a restoration y does not tell and no measured prior knows, one line. Empty: nothing.
+	Guess string
+	// Doubt says why a picture cannot be a measurement with these parameters, by the mean square of y − A(x) of its restoration; "" where it can. It stands for the
+	// comparison with the noise, which a Coloured task does not have. Nil: nothing is known.
+	Doubt func(p map[string]float64, residual float64) string
 	// Own is the file of an operator that is not built in, see [Load]. Nil for a built one.
 	Own *File
 }
 
 // Stated has the parameters that the file of a measurement states.
 type Stated struct {
-	// Params are the parameters, nil for a file that states none: they must be given.
-	Params map[string]float64
+	// Params are the parameters, nil for a file that states none. Missing are those that must then be given.
+	Params  map[string]float64
+	Missing []string
 	// Inexact says how the file differs from A with these parameters, one line. Empty: it does not.
 	Inexact string
 }
@@ -89,6 +107,9 @@ func (d Definition) Uses(file string) bool {
 	return file == d.Input || file == "mask" && d.Linear && d.Weighable()
 }
 
+// KeepsObserved reports whether restorations keep the observed pixels where nothing else is said: which those are is all that a measurement states.
+func (d Definition) KeepsObserved() bool { return d.Required && d.Input == "mask" }
+
 // Expression is y = A(x) for images of one shape.
 type Expression struct {
 	// Measurement is the shape [channels, rows, columns] of y for one item. Nil: the image's.
@@ -114,6 +135,8 @@ type Expression struct {
 	Spectrum int
 	// Copies is the number of copies of the image in memory that Forward and its gradient need more than a pointwise operator.
 	Copies int
+	// Inverse builds x of a measurement y that is not saturated, of an A without a decomposition. Nil: none is known.
+	Inverse func(g *onnx.Graph, y onnx.Value) onnx.Value
 	// Short has coordinates of y in which steps compute faster, for an expression without Adjoint, Proximal, Recover and Variable. Nil: steps compute with y itself.
 	Short *Coordinates
 	// Variable is the input that differs from item to item. Nil: there is none.

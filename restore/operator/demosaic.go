@@ -17,7 +17,7 @@ func demosaic() Definition {
 			{Name: "red_row", Max: 1, Integer: true, Doc: "row of the red sample in each square of 2×2 pixels"},
 			{Name: "red_column", Max: 1, Integer: true, Doc: "its column"},
 		},
-		Linear: true, Grey: true, Grid: true,
+		Linear: true, Grey: true, Grid: true, Mosaic: true,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			b := newBayer(p)
 			return Expression{

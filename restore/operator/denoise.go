@@ -9,7 +9,7 @@ const Denoise = "denoise"
 func denoise() Definition {
 	return Definition{
 		Label: "Denoising", Doc: "the image itself, with noise",
-		Linear: true,
+		Linear: true, Identity: true, Local: true,
 		Build: func(Shape, map[string]float64) (Expression, error) {
 			return Expression{
 				Forward: func(_ *onnx.Graph, x, _ onnx.Value) onnx.Value { return x },

@@ -1,6 +1,6 @@
 package operator
 
-import "ddiff/restore/noise"
+import "ddiff/internal/restore/noise"
 
 // Variable describes an input of A that differs from item to item: a mask or a kernel.
 type Variable struct {

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
 	"ddiff/restore/operator"
 )
 

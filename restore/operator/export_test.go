@@ -3,7 +3,7 @@ package operator
 import (
 	"testing"
 
-	"ddiff/restore/onnx/onnxtest"
+	"ddiff/internal/restore/onnx/onnxtest"
 )
 
 // AddNoise turns A(x) into a measurement, in place.

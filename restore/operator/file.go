@@ -3,7 +3,6 @@ package operator
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,13 +10,15 @@ import (
 	"strings"
 	"sync"
 
+	"ddiff/internal/failure"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/trial"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/parameter"
 )
 
 // ErrFile: a file is not an operator that this program can use. The message states the cause.
-var ErrFile = errors.New("unusable operator file")
+var ErrFile = failure.New(failure.Prior, "unusable operator file")
 
 // The names of the ports of an operator file.
 const (
@@ -47,7 +48,8 @@ type File struct {
 	std        float64         // of the kernel's entries
 	scalars    []modelfile.Port
 
-	model *modelfile.Model // nil in an outline
+	model *modelfile.Model // with the nodes that y needs; nil in an outline
+	first trial.First
 
 	mu        sync.Mutex
 	converted map[int]*modelfile.Model // by operator set
@@ -76,7 +78,7 @@ func Load(path string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("operator %s: %w", path, err)
 	}
 	sum := sha256.Sum256(data)
-	f := &File{Path: path, SHA256: hex.EncodeToString(sum[:]), opset: m.Opset(), model: m}
+	f := &File{Path: path, SHA256: hex.EncodeToString(sum[:]), opset: m.Opset(), model: m.Pruned(portY), first: trial.First{Data: data}}
 	if err := f.bind(m); err != nil {
 		return nil, fmt.Errorf("operator %s: %w: %w", path, ErrFile, err)
 	}

@@ -1,14 +1,15 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/modelfile"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/modelfile"
 )
 
 const (
@@ -211,35 +212,8 @@ func (f *File) checkGraph() error {
 		return err
 	}
 	_, err = a.Gradient(g.Input("w", onnx.Float, op.MeasurementDims(1)...))
+	if errors.Is(err, infer.ErrShape) { // its memory too is unknown
+		err = fmt.Errorf("%w; export it with fixed sizes, and without operations whose size depends on values", err)
+	}
 	return err
-}
-
-// Values returns the number of values that the nodes of the file compute for one image of a shape. Values of unknown shape do not
-// count. It is 0 for an outline and for a shape that the file does not take.
-func (f *File) Values(s Shape) (sum float64) {
-	if f.model == nil {
-		return 0
-	}
-	lengths, inputs := map[string]int{}, map[string][]int{portImage: s.Dims(1)}
-	if err := f.x.Bind(s.Dims(1), lengths); err != nil {
-		return 0
-	}
-	if f.draw != nil {
-		dims, err := f.itemShape(*f.draw, lengths)
-		if err != nil {
-			return 0
-		}
-		inputs[f.draw.Name] = append([]int{1}, dims...)
-	}
-	types, err := f.model.Types(inputs)
-	if err != nil {
-		return 0
-	}
-	for _, p := range f.model.Inputs() {
-		delete(types, p.Name)
-	}
-	for _, v := range types {
-		sum += v.Count()
-	}
-	return sum
 }

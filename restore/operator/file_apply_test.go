@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/modelfile"
 )
 
 // sized returns a file of images of free sides without a network. y are the rows and the columns of its measurement.

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"ddiff/internal/fuzztest"
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/onnx/modelfile"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/operator"
 )
 
@@ -32,8 +32,10 @@ func FuzzLoad(f *testing.F) {
 				}
 				return
 			}
-			if n := file.Values(file.Smallest(8)); !(n >= 0) {
-				t.Errorf("%g values", n)
+			if op, err := file.New(file.Smallest(8)); err == nil {
+				if n, err := op.Bytes(); !(n >= 0) {
+					t.Errorf("%g bytes, error %v", n, err)
+				}
 			}
 			_ = file.Fits(onnx.DefaultOpset, 3)
 			if o := file.Outline(); len(o.Parameters) != len(file.Parameters) {

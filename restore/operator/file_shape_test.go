@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/modelfile"
 )
 
 // TestFilePictureShape: the sides of the image suit the file and the prior, and the measurement is not smaller than the picture.

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/trial"
 )
 
 const (
@@ -18,45 +19,66 @@ const (
 	verifySide = 32
 	// verifyBatch is the number of images, so that a batch that the graph fixes inside is found.
 	verifyBatch = 2
-	// verifyMemory limits the memory of the call, in bytes, by the size of all values that the file and its gradient compute.
+	// verifyMemory limits the memory of the call, in bytes, by that of all values that the file and its gradient compute, and of the work spaces.
 	verifyMemory = 2 << 30
 	// verifyTime limits the time of the calls, which take milliseconds for convolutions.
 	verifyTime = time.Minute
-	// valueBytes is the memory of a value in float32: reverse mode keeps a gradient beside it.
-	valueBytes = 2 * 4
 )
 
 // Verify runs A and its gradient twice, on two small images of noise with the default parameters. Call it before the first use
 // of a file. It returns ErrFile if ONNX Runtime cannot run the file, if results have other shapes than the file states, are
 // not finite, or depend on the other image or on chance, and if the calls need more than 2 GiB or a minute: strangers submit files. Errors of the
 // device, of its memory and of ctx pass through.
+//
+// It estimates before it runs anything, and the first run on this machine is in a process of its own, see [trial.Run].
 func (f *File) Verify(ctx context.Context, rt *onnxruntime.Runtime) error {
-	return f.verifyWithin(ctx, rt, verifyTime)
-}
-
-func (f *File) verifyWithin(ctx context.Context, rt *onnxruntime.Runtime, limit time.Duration) error {
 	op, err := f.New(f.Smallest(verifySide))
 	if err != nil {
 		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}
+	if err := op.CheckMemory(verifyBatch); err != nil {
+		return err
+	}
+	if err := f.first.Run(ctx, rt, trial.File{Kind: "operator", Name: f.Path, SHA256: f.SHA256, Weights: 4 * int64(f.model.Parameters()), Unusable: ErrFile}); err != nil {
+		return err
+	}
+	return f.verifyWithin(ctx, rt, op, verifyTime)
+}
+
+// Check is the [trial.Check] of an operator file.
+func Check(ctx context.Context, rt *onnxruntime.Runtime, t trial.File) error {
+	f, err := Load(t.Name, t.Data)
+	if err != nil {
+		return err
+	}
+	return f.Verify(ctx, rt)
+}
+
+func (f *File) verifyWithin(ctx context.Context, rt *onnxruntime.Runtime, op *Operator, limit time.Duration) error {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended after %v", limit))
 	defer cancel()
-	if err = f.checkMemory(op.Image); err == nil {
-		err = f.verify(limited, rt, op)
-	}
+	err := f.verify(limited, rt, op)
 	if limited.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(limited)
 	}
 	if err == nil || onnxruntime.Environmental(ctx, err) {
 		return err
 	}
-	return fmt.Errorf("operator %s: %w: it cannot run on %d images of %d×%d: %w", f.Path, ErrFile, verifyBatch, op.Image.Width, op.Image.Height, err)
+	return op.unusable(verifyBatch, err)
 }
 
-// checkMemory estimates the memory of verify from the shapes of all values.
-func (f *File) checkMemory(image Shape) error {
-	if need := valueBytes * verifyBatch * f.Values(image); need > verifyMemory {
-		return fmt.Errorf("its values need about %.0f MiB, at most %d MiB are allowed", need/(1<<20), verifyMemory>>20)
+func (o *Operator) unusable(images int, err error) error {
+	return fmt.Errorf("operator %s: %w: it cannot run on %d images of %d×%d: %w", o.Own.Path, ErrFile, images, o.Image.Width, o.Image.Height, err)
+}
+
+// CheckMemory returns ErrFile if a call of a file's operator and its gradient for n images needs more than 2 GiB, or memory of unknown size.
+func (o *Operator) CheckMemory(n int) error {
+	need, err := o.Bytes()
+	if need *= float64(n); err == nil && need > verifyMemory {
+		err = fmt.Errorf("its values need about %.0f MiB, at most %d MiB are allowed", need/(1<<20), verifyMemory>>20)
+	}
+	if err != nil {
+		return o.unusable(n, err)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // TestAttackSlowFile: a file whose call takes long is refused after the limit.
@@ -29,8 +29,12 @@ func TestAttackSlowFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	op, err := f.New(f.Smallest(verifySide))
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin := time.Now()
-	err = f.verifyWithin(t.Context(), onnxtest.Runtime(t), time.Second)
+	err = f.verifyWithin(t.Context(), onnxtest.Runtime(t), op, time.Second)
 	if !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), "it has not ended after 1s") || time.Since(begin) > time.Minute {
 		t.Errorf("error %v after %v", err, time.Since(begin))
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Forward evaluates A on one image at a time and with one thread per operation, so that a measurement depends neither on
@@ -50,10 +50,20 @@ func newForward(rt *onnxruntime.Runtime, op *Operator, n int, gradient bool) (*F
 	return f, nil
 }
 
-// model returns the file of a model for a batch of n images: its inputs are x, draw for an operator with draws, and w for a
-// gradient, its outputs y and, for a gradient, gx. With a gradient, y is that of [Expression.Smooth], if there is one.
+// model returns the file of graph.
 func (o *Operator) model(n int, gradient bool) (data []byte, in, out []onnx.Value, err error) {
-	g := onnx.NewGraph(o.opset())
+	g, in, out, err := o.graph(n, gradient)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	data, err = g.Marshal(o.Task)
+	return data, in, out, err
+}
+
+// graph returns a graph for a batch of n images: its inputs are x, draw for an operator with draws, and w for a
+// gradient, its outputs y and, for a gradient, gx. With a gradient, y is that of [Expression.Smooth], if there is one.
+func (o *Operator) graph(n int, gradient bool) (g *onnx.Graph, in, out []onnx.Value, err error) {
+	g = onnx.NewGraph(o.opset())
 	x := g.Input("x", onnx.Float, o.Image.Dims(n)...)
 	in = []onnx.Value{x}
 	var draw onnx.Value
@@ -79,8 +89,7 @@ func (o *Operator) model(n int, gradient bool) (data []byte, in, out []onnx.Valu
 		g.Output("gx", gx)
 		in, out = append(in, w), append(out, onnx.Value{Name: "gx", DType: onnx.Float, Dims: gx.Dims})
 	}
-	data, err = g.Marshal(o.Task)
-	return data, in, out, err
+	return g, in, out, nil
 }
 
 // run fills the inputs that exist, in order, and evaluates the outputs.

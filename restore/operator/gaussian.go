@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/operator/axis"
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -21,7 +21,7 @@ func gaussianDeblur() Definition {
 			{Name: "size", Default: 61, Max: 256, Open: true, Unit: at256, Doc: "side of the kernel"},
 			{Name: "std", Default: 3, Max: 64, Open: true, Unit: at256, Doc: "standard deviation of the blur"},
 		},
-		Dense: 1, Long: true,
+		Dense: 1, Long: true, Blur: true, Width: "std", Local: true,
 		Input: "kernel", Given: gaussianDeblurGiven(),
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			rows, cols, err := gaussianBlur(s, p)

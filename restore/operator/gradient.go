@@ -4,21 +4,21 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/failure"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxruntime"
 )
 
-// ErrGradient: a gradient differs from finite differences by more than GradientTolerance.
-var ErrGradient = errors.New("the gradient is wrong")
+// ErrGradient: a gradient differs from finite differences by more than gradientTolerance.
+var ErrGradient = failure.New(failure.Prior, "the gradient is wrong")
 
-// GradientTolerance is the largest relative error that [Operator.CheckGradient] accepts. In
+// gradientTolerance is the largest relative error that [Operator.CheckGradient] accepts. In
 // float32, and at the kinks of clipping, correct gradients reach a few thousandths.
-const GradientTolerance = 0.02
+const gradientTolerance = 0.02
 
 // GradientReport compares a gradient with central differences.
 type GradientReport struct {
@@ -55,8 +55,8 @@ func (o *Operator) CheckGradient(ctx context.Context, rt *onnxruntime.Runtime) (
 		}
 		return f.Gradient(ctx, x, draw, w)
 	})
-	if err == nil && !(r.Error <= GradientTolerance) {
-		err = fmt.Errorf("task %s: %w: it differs from finite differences by %.2g, at most %g is allowed", o.Task, ErrGradient, r.Error, GradientTolerance)
+	if err == nil && !(r.Error <= gradientTolerance) {
+		err = fmt.Errorf("task %s: %w: it differs from finite differences by %.2g, at most %g is allowed", o.Task, ErrGradient, r.Error, gradientTolerance)
 	}
 	return r, err
 }

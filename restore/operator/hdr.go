@@ -15,12 +15,14 @@ func hdr() Definition {
 		Parameters: parameter.List{
 			{Name: "scale", Default: 2, Max: 16, Open: true, Doc: "gain before clipping"},
 		},
+		Local: true,
 		Build: func(_ Shape, p map[string]float64) (Expression, error) {
 			scale := float32(p["scale"])
 			return Expression{
 				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 					return g.Clip(g.Mul(x, g.Scalar(scale)), -1, 1)
 				},
+				Inverse: func(g *onnx.Graph, y onnx.Value) onnx.Value { return g.Div(y, g.Scalar(scale)) },
 				// Jᵀ·w is 0 at a saturated entry. If y lies at the other end of the range there, a gradient step never corrects it.
 				Recover: func(g *onnx.Graph, x, w, r onnx.Value, limit float32) onnx.Value {
 					scaled := g.Mul(x, g.Scalar(scale))

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 

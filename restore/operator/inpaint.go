@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/parameter"
 )

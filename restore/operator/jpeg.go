@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"ddiff/internal/restore/axis"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
-	"ddiff/restore/raster"
 )
 
 // JPEG is the task of undoing JPEG compression.
@@ -40,7 +40,7 @@ func jpegTask() Definition {
 			{Name: "subsampling", Default: chroma420, Max: chroma420, Integer: true, Doc: "samples of chroma: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0"},
 		},
 		Coloured: true, Grid: true,
-		Stated: statedByJPEG,
+		Stated: statedByJPEG, Doubt: doubtJPEG,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			if s.Channels != 1 && s.Channels != 3 {
 				return Expression{}, fmt.Errorf("%w: %d channels, JPEG compression is for grey images and for red, green and blue", ErrShape, s.Channels)
@@ -326,7 +326,7 @@ func jpegTables(quality int) (luma, chroma [block * block]uint8) {
 // statedByJPEG reads quality and subsampling of a JPEG file.
 func statedByJPEG(file []byte) (Stated, error) {
 	if !raster.IsJPEG(file) {
-		return Stated{}, nil
+		return Stated{Missing: []string{"quality"}}, nil
 	}
 	h, err := raster.ReadJPEGHeader(file)
 	if err != nil {
@@ -348,6 +348,18 @@ func statedByJPEG(file []byte) (Stated, error) {
 		s.Inexact = fmt.Sprintf("the quantisation tables of the file are not those of a quality; the nearest is %d", quality)
 	}
 	return s, nil
+}
+
+// doubtJPEG doubts a picture that no compression with the stated tables leaves.
+func doubtJPEG(p map[string]float64, residual float64) string {
+	// most is the root mean square of y − A(x) above which the tables are not the stated ones: it was 0.017 at most with the right ones, and 0.1 at least with
+	// quality 10 in place of 50.
+	const most, levels = 0.032, 255. / 2 // levels of a unit
+	if residual <= most*most {
+		return ""
+	}
+	return fmt.Sprintf("JPEG of quality %g leaves no such picture, by %.2g levels: state the quality of its first compression, or a higher one, and give it neither cropped nor scaled",
+		p["quality"], math.Sqrt(residual)*levels)
 }
 
 // nearestQuality returns the quality whose tables are nearest to those of a file, by the mean absolute logarithm of the ratio of

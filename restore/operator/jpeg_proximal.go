@@ -1,8 +1,8 @@
 package operator
 
 import (
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator/axis"
 )
 
 // sampleVariance is the variance of the rounding of samples, in levels of 255.

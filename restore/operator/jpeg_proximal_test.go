@@ -5,10 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 // nearest is the proximal operator of an operator's own error.

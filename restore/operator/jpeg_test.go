@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx/onnxtest"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 func decodeFile(t *testing.T, path string) *raster.Image {

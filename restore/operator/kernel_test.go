@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxtest"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxtest"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxtest"
 )
 
 // TestLongOperators: operators of long images have the gradient of finite differences and the adjoint, and contain no constant that

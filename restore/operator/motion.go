@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/axis"
+	"ddiff/internal/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -27,7 +27,7 @@ func motionDeblur() Definition {
 
 // kernelBlur has the properties of operators that correlate each channel with a kernel.
 func kernelBlur() Definition {
-	return Definition{Linear: true, Dense: 1.5, Long: true, Input: "kernel"}
+	return Definition{Linear: true, Dense: 1.5, Long: true, Blur: true, Local: true, Input: "kernel"}
 }
 
 // kernelExpression correlates each channel with a kernel per item. Draws have the given size and intensity.

@@ -5,7 +5,7 @@ import (
 	"math/cmplx"
 	"slices"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
 )
 
 // motionKernel draws a size×size blur kernel along a random path, as DPS and DAPS do with the motion blur generator of

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
 )
 
 // Noise is the noise of a measurement whose values are in [−1, 1] without it: that of N photons, and N(0, σ²) on top. An entry a of A(x) has

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
 	"ddiff/restore/operator"
 )
 

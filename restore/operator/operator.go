@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/infer"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/infer"
-	"ddiff/restore/raster"
 )
 
 // Operator is A for one task, one set of parameters and one image shape. Make it with [Set.New].
@@ -24,6 +24,19 @@ type Operator struct {
 
 	expression Expression
 	svd        func() (*SVD, error)
+	bytes      func() (float64, error)
+}
+
+// Bytes estimates the memory in bytes for A and its gradient at one image, if no value gives way to another, see [onnx.Graph.Bytes]. The error names
+// a node whose size is unknown.
+func (o *Operator) Bytes() (float64, error) { return o.bytes() }
+
+func (o *Operator) countBytes() (float64, error) {
+	g, _, _, err := o.graph(1, true)
+	if err != nil {
+		return 0, err
+	}
+	return g.Bytes()
 }
 
 // MeasurementSize is the number of entries of y for one item.
@@ -164,6 +177,14 @@ func (o *Operator) Proximal(g *onnx.Graph, v, y onnx.Value, weight func() onnx.V
 		return onnx.Value{}, false
 	}
 	return o.expression.Proximal(g, v, y, weight()), true
+}
+
+// Inverse is [Expression.Inverse]; ok: there is one.
+func (o *Operator) Inverse(g *onnx.Graph, y onnx.Value) (x onnx.Value, ok bool) {
+	if o.expression.Inverse == nil {
+		return onnx.Value{}, false
+	}
+	return o.expression.Inverse(g, y), true
 }
 
 // Masked reports whether a mask says which entries of y are observed.

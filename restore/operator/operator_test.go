@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/noise"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 // evaluate runs A(v), Jᵀ(v)·seed and the gradient of ‖W(y − A(v))‖ in one model.

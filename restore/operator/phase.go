@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -24,6 +24,7 @@ func phaseRetrieval() Definition {
 		Dense:      1.5,
 		NotPicture: true,
 		Sensitive:  true,
+		Ambiguous:  true,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			rows, cols := pad(s.Height, p), pad(s.Width, p)
 			if rows < 1 || cols < 1 {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 

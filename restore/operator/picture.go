@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // arrange shows a measurement of any shape of 1 to 3 dimensions: one or three channels are a grey or a colour image, other

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/restore/raster"
+	"ddiff/internal/restore/raster"
 )
 
 // TestArrange: channels of other numbers than one and three lie side by side, and vectors fill a nearly square image. Free

@@ -1,13 +1,14 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+
+	"ddiff/internal/failure"
 )
 
 // ErrRange: the values of a measurement do not lie in the range of the operator. The error is a [*RangeError].
-var ErrRange = errors.New("the measurement does not have the range of the task")
+var ErrRange = failure.New(failure.Input, "the measurement does not have the range of the task")
 
 // Range is an interval of values.
 type Range struct{ Low, High float64 }
@@ -30,8 +31,8 @@ func (e *RangeError) Error() string {
 	return text
 }
 
-// Is reports whether target is ErrRange.
-func (*RangeError) Is(target error) bool { return target == ErrRange }
+// Unwrap returns ErrRange.
+func (*RangeError) Unwrap() error { return ErrRange }
 
 // overshoot is the share of a range by which values may exceed it: bicubic resampling has negative weights.
 const overshoot = 0.25

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 

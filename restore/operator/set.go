@@ -2,23 +2,23 @@ package operator
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	"ddiff/restore/operator/axis"
+	"ddiff/internal/failure"
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/parameter"
 )
 
 // Errors of making an operator or its parameters.
 var (
 	// ErrTask: the set has no task of this name.
-	ErrTask = errors.New("unknown task")
+	ErrTask = failure.New(failure.Input, "unknown task")
 	// ErrParam: a parameter is unknown or out of its range.
 	ErrParam = parameter.ErrInvalid
 	// ErrShape: the image size does not suit the operator.
-	ErrShape = errors.New("image size does not suit the operator")
+	ErrShape = failure.New(failure.Input, "image size does not suit the operator")
 )
 
 // Set holds definitions in the order of tables and reports. An empty Set stands for [Builtin].
@@ -205,7 +205,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	if d.Own == nil && e.Range == nil {
 		e.Range = &Range{-1, 1} // that of images
 	}
-	return &Operator{
+	o := &Operator{
 		Task: name, Params: p, Image: image, Measurement: e.Measurement, Definition: d, expression: e,
 		svd: sync.OnceValues(func() (*SVD, error) {
 			if d.SVD == nil {
@@ -213,7 +213,9 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 			}
 			return d.SVD(image, p)
 		}),
-	}, nil
+	}
+	o.bytes = sync.OnceValues(o.countBytes)
+	return o, nil
 }
 
 // ImageShape returns the shape of the image that a stored measurement [C, h, w] belongs to. It

@@ -5,9 +5,9 @@ import (
 	"math"
 	"sync"
 
-	"ddiff/restore/operator/axis"
+	"ddiff/internal/restore/axis"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/parameter"
-	"ddiff/restore/raster"
 )
 
 // SuperResolution is the task of enlarging an image.
@@ -30,7 +30,7 @@ func enlarging(d Definition, down func(n, factor int) *axis.Band) Definition {
 	d.Parameters = parameter.List{
 		{Name: "factor", Default: 4, Min: 2, Max: maxFactor, Integer: true, Doc: "side of the image over that of the measurement"},
 	}
-	d.Dense, d.Long = 0.5, true
+	d.Dense, d.Long, d.Local = 0.5, true, true
 	d.Build = func(s Shape, p map[string]float64) (Expression, error) {
 		f := int(p["factor"])
 		if s.Height%f != 0 || s.Width%f != 0 {

@@ -1,15 +1,15 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
 
+	"ddiff/internal/failure"
+	"ddiff/internal/restore/axis"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator/axis"
 )
 
 // ErrNoSVD: the program has no singular value decomposition of the operator.
-var ErrNoSVD = errors.New("the operator has no singular value decomposition")
+var ErrNoSVD = failure.New(failure.Input, "the operator has no singular value decomposition")
 
 // maxSVD is the largest side of an image whose operator is decomposed: the decomposition takes seconds.
 const maxSVD = 1024

@@ -6,17 +6,18 @@
 package parameter
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ddiff/internal/failure"
 )
 
 // ErrInvalid: a parameter is unknown or its value is out of range. The message names both.
-var ErrInvalid = errors.New("wrong parameter")
+var ErrInvalid = failure.New(failure.Input, "wrong parameter")
 
 // Parameter declares a number in a range, or a text with a fixed set of values.
 type Parameter struct {

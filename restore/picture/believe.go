@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 
+	"ddiff/internal/restore/job"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 )
 
 // attempts is the largest number of noise levels with which a picture is restored again.

@@ -15,12 +15,12 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/metric"
-	"ddiff/restore/noiselevel"
 	"ddiff/restore/operator"
 	"ddiff/restore/picture"
-	"ddiff/restore/raster"
 )
 
 // degraded is a picture of the grid: what was done to it, and what is stated about it.
@@ -302,13 +302,13 @@ func TestNeverWorse(t *testing.T) {
 			}
 			continue
 		}
-		if errors.Is(res.Err, noiselevel.ErrFewPatches) && d.sigma == 0 && d.clipped { // too few pixels are not clipped
+		if errors.Is(res.Err, photograph.ErrFewPatches) && d.sigma == 0 && d.clipped { // too few pixels are not clipped
 			t.Logf("refused: %v: %v", d, res.Err)
 			refused++
 			continue
 		}
 		must(t, res.Err)
-		if slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnChanged }) {
+		if slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == photograph.WarnChanged }) {
 			changed++
 		}
 		truth, x, seen := truths[i], res.Image, seens[i]
@@ -355,12 +355,12 @@ func TestLabyrinth(t *testing.T) {
 			if i > 0 && res.Item.Sigma != sigma {
 				t.Errorf("unchecked=%v: the runs have sigma %g and %g", unchecked, sigma, res.Item.Sigma)
 			}
-			if sigma = res.Item.Sigma; unchecked != slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnDoubt }) {
+			if sigma = res.Item.Sigma; unchecked != slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == photograph.WarnDoubt }) {
 				t.Errorf("unchecked=%v: %+v", unchecked, res.Warnings)
 			}
 			gain := psnr(t, truth, res.Image) - psnr(t, truth, seen)
 			changed := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool {
-				return w.Code == item.WarnChanged && strings.HasPrefix(w.Text, "sigma 0.002 does not explain the picture; restored with sigma 0.0")
+				return w.Code == photograph.WarnChanged && strings.HasPrefix(w.Text, "sigma 0.002 does not explain the picture; restored with sigma 0.0")
 			})
 			t.Logf("unchecked=%v: %.2f dB, sigma %.3g", unchecked, gain, res.Item.Sigma)
 			if unchecked && (gain > -5 || changed) || !unchecked && (gain < 0 || !changed || res.Item.Sigma < 0.004) {
@@ -377,12 +377,12 @@ func TestWrongKernel(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
 	for _, sigma := range []float64{0.02, 0.2} {
-		for kernel, want := range map[string]string{"right": "", "turned": "numpy.rot90(k, 2)", "long": "give a smaller kernel"} {
+		for kernel, want := range map[string]string{"right": "", "turned": "--kernel-form psf", "long": "give a smaller kernel"} {
 			p, _, _ := degraded{image: "coffee", task: operator.MotionDeblur, noise: 0.02, sigma: sigma, kernel: kernel}.picture(t)
 			for _, res := range s.Restore(t.Context(), p) {
 				if want == "" {
 					must(t, res.Err)
-					if codes := item.WarningCodes(res.Warnings); strings.Contains(codes, item.WarnKernel) {
+					if codes := item.WarningCodes(res.Warnings); strings.Contains(codes, photograph.WarnKernel) {
 						t.Errorf("the right kernel: %v", res.Warnings)
 					}
 				} else if !errors.Is(res.Err, picture.ErrImplausible) || !strings.Contains(res.Err.Error(), want) {
@@ -432,7 +432,7 @@ func TestRestoredAgain(t *testing.T) {
 			must(t, res.Err)
 			gain := psnr(t, truth, res.Image) - psnr(t, truth, seen)
 			t.Logf("%v: %.2f dB with %.3g", c.d, gain, res.Item.Sigma)
-			if gain < c.least || res.Item.Sigma < c.low || res.Item.Sigma > c.top || !slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnChanged }) {
+			if gain < c.least || res.Item.Sigma < c.low || res.Item.Sigma > c.top || !slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == photograph.WarnChanged }) {
 				t.Errorf("%v: %.2f dB with %.3g, %+v", c.d, gain, res.Item.Sigma, res.Warnings)
 			}
 		}
@@ -448,7 +448,9 @@ func TestSigmaBelowCompression(t *testing.T) {
 		p, _, _ := degraded{image: "astronaut", task: operator.GaussianDeblur, width: 6, noise: 0.02, jpeg: 75, statedStd: 3, sigma: sigma}.picture(t)
 		for _, res := range s.Restore(t.Context(), p) {
 			must(t, res.Err)
-			said := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnSigma && strings.Contains(w.Text, "magnifies") })
+			said := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool {
+				return w.Code == photograph.WarnSigma && strings.Contains(w.Text, "magnifies")
+			})
 			if said != want {
 				t.Errorf("sigma %g: %v", sigma, res.Warnings)
 			}

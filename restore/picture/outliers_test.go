@@ -8,11 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/picture"
-	"ddiff/restore/raster"
 )
 
 // measured is a picture of a task with noise, in which a share of the pixels is dead or hot.
@@ -121,7 +122,7 @@ func TestDeadPixels(t *testing.T) {
 			pictures = append(pictures, p, dead, losing(t, dead, lost, m.width()))
 			for i, res := range s.Restore(t.Context(), pictures...) {
 				must(t, res.Err)
-				warned := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == item.WarnPixels })
+				warned := slices.ContainsFunc(res.Warnings, func(w item.Warning) bool { return w.Code == photograph.WarnPixels })
 				if i < 2 && warned != (i == 1) {
 					t.Errorf("%v: %+v", m, res.Warnings)
 				}

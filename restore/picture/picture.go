@@ -9,8 +9,8 @@ import (
 
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/job"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 )
 
 // MaxBytes is the size limit of a file, in bytes.
@@ -36,6 +36,8 @@ type Picture struct {
 	Mask, Kernel File
 	// Range has the values of black and white in an array, or in the samples of a picture. Nil: those of the task.
 	Range *item.ValueRange
+	// Form is that of Mask and Kernel.
+	Form item.DrawForm
 	// Task has the settings of its restoration, with one method, one run and a Sigma. Params that are missing have their defaults, or are read from the file; a Sigma that is
 	// auto is estimated; Precision, if it is empty, is that of the engine.
 	Task item.Task
@@ -112,7 +114,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		return it, fmt.Errorf("read %s: %w", p.Measurement.name(), err)
 	}
 	if *t.Sigma == item.SigmaAuto {
-		noisy := job.Noisy{Task: t.Name, Params: t.Params, Own: c.Operators.Known(t.Name).Own != nil, Width: image.Width, Height: image.Height, Measurement: y, Mask: mask, Range: p.Range}
+		noisy := job.Noisy{Task: t.Name, Params: t.Params, Own: c.Operators.Known(t.Name).Own != nil, Width: image.Width, Height: image.Height, Measurement: y, Mask: mask, Form: p.Form, Range: p.Range}
 		sigma, err := look.Sigma(noisy)
 		if err != nil {
 			return it, p.failed(fmt.Errorf("sigma auto: %w", err))
@@ -135,6 +137,7 @@ func (c Config) item(p Picture, f files) (it item.Item, err error) {
 		return it, err
 	}
 	it.Name, it.Measurement, it.MeasurementRange, it.Mask, it.Kernel, it.OwnKernel = p.Name, measurement, p.Range, maskSource, kernelSource, op.IsGiven()
+	it.DrawForm = p.Form
 	it.Fit, it.Prior, it.KeepObserved = item.FitCenterCrop, c.Prior.SHA256, t.KeepObserved && maskSource != nil
 	if own := op.Own; own != nil {
 		it.Operator = &item.Source{Path: own.Path, SHA256: own.SHA256}

@@ -4,31 +4,29 @@
 // compiled models stay loaded between calls, and neighbours of equal settings and shape share a batch. Identities and bits are those of a campaign
 // with the same settings: what a campaign's worker does with an item, it does with the same packages. Campaigns keep doubted results; a session restores them
 // again with another noise level, which is then a setting, and fails those that none explains, see [Config.Unchecked].
-//
-// [EncodeFile] and [Beside] write restored pictures as files that replace photographs: in the format of the source or another one, with its transparency, its range
-// of values, and what it says beside its pixels.
 package picture
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
-// DefaultBatch is the default number of pictures that are solved together.
-const DefaultBatch = 4
+// defaultBatch is the default number of pictures that are solved together.
+const defaultBatch = 4
 
 // Config describes a session.
 type Config struct {
@@ -45,7 +43,7 @@ type Config struct {
 	// Large are the tiles of pictures without tiles of their own that need more than Whole bytes, by the estimate of Memory. The zero Large is none.
 	Large prior.Tiling
 	Whole int64
-	// Batch is the largest number of pictures that are solved together. Default: DefaultBatch, in powers of two.
+	// Batch is the largest number of pictures that are solved together. Default: defaultBatch, in powers of two.
 	Batch int
 	// Unchecked: results that do not explain their pictures, or are implausible, are kept as they are.
 	Unchecked bool
@@ -171,7 +169,7 @@ func (s *Session) Restore(ctx context.Context, pictures ...Picture) iter.Seq2[in
 			if k != key {
 				batch, key = nil, k
 			}
-			if batch = append(batch, next); len(batch) == cmp.Or(s.cfg.Batch, DefaultBatch) {
+			if batch = append(batch, next); len(batch) == cmp.Or(s.cfg.Batch, defaultBatch) {
 				if !s.solve(ctx, batch, yield) {
 					return
 				}
@@ -201,7 +199,13 @@ func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error
 	if err := s.loader.Fetch(ctx, j); err != nil {
 		return err
 	}
-	return s.loader.Measure(ctx, j)
+	if err := s.loader.Measure(ctx, j); err != nil || s.cfg.Unchecked {
+		return err
+	}
+	if doubt := j.DoubtDraws(); doubt != nil {
+		return fmt.Errorf("%w: %s; --unchecked restores it as it is", ErrImplausible, doubt.Text)
+	}
+	return nil
 }
 
 // Doubt is a line on a card of the prior that is probably wrong, or empty.

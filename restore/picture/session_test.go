@@ -8,14 +8,14 @@ import (
 	"syscall"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/passport"
 	"ddiff/restore/picture"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 func must(t testing.TB, err error) {

@@ -1,6 +1,6 @@
 """Model cards: the metadata that describes the use of a file to ddiff.
 
-The Go package restore/prior defines the keys; they have the prefix "ddiff.".
+The Go package internal/restore/prior defines the keys; they have the prefix "ddiff.".
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def show(o: argparse.Namespace, task: str, batches: list[int], measured: list[Va
 def main(args: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="compare", description="Time ddiff bench and the solver in PyTorch in turn.", allow_abbrev=False)
     parser.add_argument("--program", default=str(ROOT / "bin" / "ddiff"), help="the program ddiff")
-    parser.add_argument("--prior", default=str(ROOT / "restore/prior/bundled/prior.onnx"), help="the bundled prior")
+    parser.add_argument("--prior", default=str(ROOT / "internal/restore/prior/bundled/prior.onnx"), help="the bundled prior")
     parser.add_argument("--task", default=",".join(list(SETTINGS)[:8]), help="tasks, separated by commas; PyTorch solves the first")
     parser.add_argument("--batch", default="1,4", help="batch sizes, separated by commas")
     parser.add_argument("--size", type=int, default=256, help="side of the images in pixels, a multiple of 8")

@@ -33,7 +33,7 @@ SIZES = "1x256 16x256 2x32"  # batches and sides of the graphs; the last is for 
 
 def wheel(cache: Path) -> Path:
     """The wheel of ONNX Runtime for CUDA 13 that `ddiff runtime install` takes too, downloaded once."""
-    pins = json.loads((REPO / "restore/onnx/install/pinned.json").read_text())
+    pins = json.loads((REPO / "internal/restore/onnx/install/pinned.json").read_text())
     source = next(s for p in pins if p["ep"] == "cuda" for s in p["sources"] if s["client"] == "pip")
     file = cache / source["archive"]["name"]
     if not file.exists():
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         with concurrent.futures.ProcessPoolExecutor() as pool:
             packing = [pool.submit(pack, work / "python", o.out / "python.tar.xz", 9 | lzma.PRESET_EXTREME),
                        pool.submit(pack, work / "program", o.out / "program.tar.xz", 6)]
-            subprocess.run(["go", "test", "./restore/solver", "-run", "^TestGraphs$", "-count=1"], check=True, cwd=REPO, stdout=subprocess.DEVNULL,
+            subprocess.run(["go", "test", "./internal/restore/solver", "-run", "^TestGraphs$", "-count=1"], check=True, cwd=REPO, stdout=subprocess.DEVNULL,
                            env={**os.environ, "DDIFF_GRAPHS": str((o.out / "graphs").resolve()), "DDIFF_GRAPH_SIZES": SIZES})
             for p in packing:
                 p.result()
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     shutil.copytree(REPO / "tools/ddiff_torch", o.out / "ddiff_torch", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("README.md", "network.py", "network.sh", "check.sh", "common.sh"):
         shutil.copy(Path(__file__).with_name(name), o.out)
-    shutil.copy(REPO / "restore/prior/bundled/prior.onnx", o.out)
+    shutil.copy(REPO / "internal/restore/prior/bundled/prior.onnx", o.out)
     for name in ("python.tar.xz", "program.tar.xz"):
         print(f"{o.out / name}: {(o.out / name).stat().st_size / 1e6:.1f} MB")
     whole = sum(p.stat().st_size for p in o.out.rglob("*") if p.is_file())

@@ -25,7 +25,7 @@ import torch  # before ONNX Runtime: loads CUDA's libraries
 import onnxruntime as ort  # isort: skip
 from ddiff_torch.onnx_prior import load
 
-# As restore/onnx/onnxruntime/settings.go.
+# As internal/restore/onnx/onnxruntime/settings.go.
 OPTIONS = {"device_id": "0", "arena_extend_strategy": "kSameAsRequested", "cudnn_conv_algo_search": "HEURISTIC", "cudnn_conv_use_max_workspace": "1",
            "do_copy_in_default_stream": "1", "use_tf32": "0", "prefer_nhwc": "0"}
 TIME = 300  # of the noise level

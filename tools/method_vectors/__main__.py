@@ -3,16 +3,16 @@
     PYTHONPATH=tools python3 -m method_vectors PUBLICATION DIR OUTDIR
 
 DIR is a copy of the authors' repository, which the module of the publication names with its commit. It is read and never written. The
-committed vectors are in restore/solver/testdata/methods. Each case is a folder with
+committed vectors are in internal/restore/solver/testdata/methods. Each case is a folder with
 
     case.json       the method, the task and the settings of the run, and the recorded steps if they are not the first ones
     y.npy           the measurement
     mask.npy        the mask, for inpainting
     x.npy           the state after each recorded step, [steps, 3, H, W], or a latent for methods with a latent prior
 
-Those of ddiff are in restore/solver/testdata/ddiff, see method_vectors/ddiff.py: steps at several times, with two networks.
+Those of ddiff are in internal/restore/solver/testdata/ddiff, see method_vectors/ddiff.py: steps at several times, with two networks.
 
-The start and the noise are those of restore/noise for KEY, which this program computes a second time: a test gives them to the
+The start and the noise are those of internal/restore/noise for KEY, which this program computes a second time: a test gives them to the
 Go program by the key alone.
 
 The authors' code runs as it is, with these stand-ins, and those in the modules of the publications:

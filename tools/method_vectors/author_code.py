@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from ddiff_torch import onnx_prior, schedule, wiener
 from torch import Tensor, nn
 
-PRIOR = pathlib.Path(__file__).parents[2] / "restore/prior/bundled/prior.onnx"
+PRIOR = pathlib.Path(__file__).parents[2] / "internal/restore/prior/bundled/prior.onnx"
 
 
 def bundled() -> onnx_prior.UNet:

@@ -1,6 +1,6 @@
 """Steps of DDRM, with the code of bahjat-kawar/ddrm at 32b6b3c.
 
-The code draws noise in the space of the singular vectors, three times in a step. Each draw is that of restore/noise, which is one
+The code draws noise in the space of the singular vectors, three times in a step. Each draw is that of internal/restore/noise, which is one
 per step in pixels, times the transpose of the code's V. Its "cuda" is read as "cpu".
 """
 

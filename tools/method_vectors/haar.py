@@ -1,4 +1,4 @@
-"""The latent prior of restore/prior/haar: the bundled prior between two Haar transforms."""
+"""The latent prior of internal/restore/haar: the bundled prior between two Haar transforms."""
 
 from __future__ import annotations
 

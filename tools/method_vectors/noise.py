@@ -1,4 +1,4 @@
-"""The noise of restore/noise for KEY."""
+"""The noise of internal/restore/noise for KEY."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 KEY = (15, 2026, 7)
 SIDE = 32  # of the pictures
-START, STEP, SHIFT = 2, 3, 20  # of restore/noise and restore/solver
+START, STEP, SHIFT = 2, 3, 20  # of internal/restore/noise and internal/restore/solver
 
 
 def words(count: int, purpose: int, step: int, key: tuple[int, ...] = KEY) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The weights of restore/prior/randomnet, drawn from a seed and their published names: Go and Python make equal networks without a file."""
+"""The weights of internal/restore/onnx/onnxtest, drawn from a seed and their published names: Go and Python make equal networks without a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEED = 0
 
 
 def small(side: int) -> dict[str, object]:
-    """The arguments of guided diffusion's create_model for the network of randomnet: the FFHQ network with fewer channels and levels."""
+    """The arguments of guided diffusion's create_model for the network of onnxtest: the FFHQ network with fewer channels and levels."""
     return {
         "image_size": side, "num_channels": 32, "num_res_blocks": 1, "channel_mult": "1,2,2", "learn_sigma": True,
         "attention_resolutions": str(side // 4), "num_heads": 4, "num_head_channels": 64, "use_scale_shift_norm": True, "resblock_updown": True,

@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-Key = tuple[int, int, int]  # of restore/noise
+Key = tuple[int, int, int]  # of internal/restore/noise
 
 SCHEMA = 1  # manifest.SchemaVersion
 FILES = ("mask", "kernel", "operator")
@@ -18,7 +18,7 @@ FILES = ("mask", "kernel", "operator")
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of restore/noise for the noise in y, and for start and steps of a run."""
+    """The keys of internal/restore/noise for the noise in y, and for start and steps of a run."""
 
     measurement: Key
     run: Key

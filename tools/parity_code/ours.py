@@ -23,7 +23,7 @@ from parity_code.identity import Keys, keys
 ROOT = pathlib.Path(__file__).parents[2]
 BLUR = ROOT / "restore/operator/testdata/bkse.onnx"  # of the task nonlinear_deblur
 SIGMA = 0.05  # of the code, at the line "measurement noise standard deviation"
-MEASUREMENT, START, STEP = 1, 2, 3  # purposes of restore/noise
+MEASUREMENT, START, STEP = 1, 2, 3  # purposes of internal/restore/noise
 
 
 @dataclass(frozen=True)

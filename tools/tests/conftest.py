@@ -23,7 +23,7 @@ def one_thread() -> None:
 @pytest.fixture(scope="session")
 def prior_path() -> Path:
     """The score model named by DDIFF_PRIOR, or the bundled model."""
-    path = Path(os.environ.get("DDIFF_PRIOR", REPO / "restore/prior/bundled/prior.onnx"))
+    path = Path(os.environ.get("DDIFF_PRIOR", REPO / "internal/restore/prior/bundled/prior.onnx"))
     if not path.exists():
         pytest.skip(f"no score model at {path}: set DDIFF_PRIOR to an ONNX file")
     return path

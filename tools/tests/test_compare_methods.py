@@ -22,7 +22,7 @@ def test_campaigns_run_and_resume(program: str, tmp_path: Path, capfd: pytest.Ca
     args = ["--out", str(tmp_path / "out"), "--program", program, "--limit", "2", *TINY]
     assert compare_methods.main(args) == 0
     first = capfd.readouterr().out
-    assert re.search(r"\nmethods=2 tasks=1 ddiff_best_or_tied=[01] failed=0\n$", first)
+    assert re.search(r"\nmethods=2 tasks=1 ddiff_highest=[01] failed=0\n$", first)
     assert compare_methods.main(args) == 0
     assert capfd.readouterr().out == first
 
@@ -35,7 +35,7 @@ def test_failed_items_are_counted(program: str, tmp_path: Path, capfd: pytest.Ca
         (photographs / name).write_bytes(data[: len(data) // share])
     assert compare_methods.main(["--out", str(tmp_path / "out"), "--program", program, "--images", str(photographs), *TINY]) == 1
     said = capfd.readouterr()
-    assert re.search(r"\nmethods=2 tasks=1 ddiff_best_or_tied=[01] failed=[1-9]\d*\n$", said.out)
+    assert re.search(r"\nmethods=2 tasks=1 ddiff_highest=[01] failed=[1-9]\d*\n$", said.out)
     assert "items failed or are dead" in said.err
 
 
@@ -50,7 +50,7 @@ def test_a_failure_takes_its_image_out_of_the_task() -> None:
     assert compare_methods.restored_by_all(rows) == [rows[1], rows[3]]
 
 
-def test_best_or_tied() -> None:
+def test_highest() -> None:
     rows = []
     for image, noise in enumerate([-1, 0, 1]):
         level = 20 + 5 * image
@@ -58,11 +58,11 @@ def test_best_or_tied() -> None:
                                    ("tied", "daps", -3), ("behind", "ddiff", 0), ("behind", "dps", 1 + 0.01 * noise), ("behind", "daps", -3),
                                    ("open", "ddiff", 0), ("open", "dps", 0.1 + noise), ("open", "daps", -3)):
             rows.append(row(task, method, str(image), psnr=str(level + psnr)))
-    assert compare_methods.best_or_tied(rows) == (3, 4, 2)
+    assert compare_methods.highest(rows) == (3, 4, 1)
     with pytest.raises(ValueError, match="two results"):
-        compare_methods.best_or_tied([*rows, rows[0]])
+        compare_methods.highest([*rows, rows[0]])
     with pytest.raises(ValueError, match="the same images"):
-        compare_methods.best_or_tied(rows[1:])
+        compare_methods.highest(rows[1:])
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -60,7 +60,7 @@ def bundle(folder: Path, packed: Path) -> dict[str, str]:
         (folder / name).write_bytes((FOLDER / name).read_bytes())
     (folder / "images").symlink_to(REPO / "examples/images")
     (folder / "ddiff_torch").symlink_to(REPO / "tools/ddiff_torch")
-    (folder / "prior.onnx").symlink_to(REPO / "restore/prior/bundled/prior.onnx")
+    (folder / "prior.onnx").symlink_to(REPO / "internal/restore/prior/bundled/prior.onnx")
     (folder / "program.tar.xz").symlink_to(packed)
     with tarfile.open(folder / "python.tar.xz", "w:xz") as tar:
         tar.add(folder / "common.sh", "empty")
@@ -96,7 +96,7 @@ def test_network_compares_with_pytorch(packed: Path, tmp_path: Path) -> None:
     env = bundle(tmp_path, packed)
     graphs = tmp_path / "graphs"
     graphs.mkdir()
-    subprocess.run(["go", "test", "./restore/solver", "-run", "^TestGraphs$", "-count=1"], check=True, cwd=REPO, stdout=subprocess.DEVNULL,
+    subprocess.run(["go", "test", "./internal/restore/solver", "-run", "^TestGraphs$", "-count=1"], check=True, cwd=REPO, stdout=subprocess.DEVNULL,
                    env={**ENVIRONMENT, "DDIFF_GRAPHS": str(graphs), "DDIFF_GRAPH_SIZES": "2x32"})
     subprocess.run(["bash", tmp_path / "network.sh", "--provider", "cpu", "--size", "32", "--batches", "2", "--calls", "3"], env=env, check=True)
     rows = json.loads((tmp_path / "out/network.json").read_text())

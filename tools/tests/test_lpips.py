@@ -58,7 +58,7 @@ def test_smallest_image(network: str, side: int) -> None:
 
 
 def test_small_network_is_current(tmp_path: Path) -> None:
-    """The test data of restore/metric is the network that the exporter writes today, but for the producer's details."""
+    """The test data of internal/restore/metric is the network that the exporter writes today, but for the producer's details."""
     lpips_vectors.small(tmp_path)
     stored = onnx.load(str(lpips_vectors.PICTURES / "lpips_alex.onnx"))
     assert onnx_file.metadata(onnx.load(str(tmp_path / "lpips_alex.onnx"))) == onnx_file.metadata(stored)

@@ -78,7 +78,7 @@ def test_task_scores_are_those_of_the_summary(tmp_path: Path) -> None:
     body = """
 out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1]); out.mkdir()
 seed = int(sys.argv[sys.argv.index("--seed") + 1])
-rows = [{"task": "hdr", "metrics": {"psnr": {"n": 6, "mean": 25.5 + seed}}}, {"task": "other"}]
+rows = [{"task": "hdr", "figures": {"psnr": {"n": 6, "mean": 25.5 + seed}}}, {"task": "other"}]
 (out / "summary.json").write_text(json.dumps({"rows": rows}))"""
     program = _program(tmp_path, body)
     scores = prior_report.task_scores(program, Path("c.yaml"), Path("p.onnx"), 3, tmp_path / "out")

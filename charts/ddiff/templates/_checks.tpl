@@ -26,6 +26,19 @@
 {{- if and $v.test.enabled (not $v.api.adminToken.existingSecret) }}
 {{- fail "api.adminToken.existingSecret is missing; helm test needs it, or set test.enabled=false" }}
 {{- end }}
+{{- $page := $v.api.adminToken.existingSecret }}
+{{- if and ($v.api.ingress).enabled (or (not $v.api.host) (not $page)) }}
+{{- fail "api.ingress.enabled needs api.host, the name by which browsers reach the page, and api.adminToken.existingSecret" }}
+{{- end }}
+{{- if and ($v.api.ingress).enabled $v.networkPolicy.enabled (not $v.networkPolicy.apiFrom) }}
+{{- fail "networkPolicy.apiFrom is empty, so that the Ingress cannot reach the page; name the pods of its controller, or set networkPolicy.enabled=false" }}
+{{- end }}
+{{- if and $v.api.signIn.issuer (or (not $v.api.signIn.client) (not $v.api.host) (not $v.api.signIn.roles) (not $page)) }}
+{{- fail "api.signIn.issuer needs api.signIn.client, api.signIn.roles, api.host and api.adminToken.existingSecret" }}
+{{- end }}
+{{- if and $v.notify.hosts (not $v.notify.secret.existingSecret) }}
+{{- fail "notify.secret.existingSecret is missing; notify.hosts needs the key that signs messages" }}
+{{- end }}
 {{- if $v.nats.enabled }}
 {{- range $role := list "coordinator" "worker" }}
 {{- $env := get $v.nats.container.env (printf "DDIFF_%s_PASSWORD" (upper $role)) }}

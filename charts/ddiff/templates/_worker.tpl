@@ -62,7 +62,7 @@ spec:
       resources:
         {{- $limits := deepCopy (($worker.resources).limits | default dict) }}
         {{- if ($worker.gpu).count }}
-        {{- $_ := set $limits $worker.gpu.resource $worker.gpu.count }}
+        {{- $_ := set $limits ($worker.gpu.resource | default "nvidia.com/gpu") $worker.gpu.count }}
         {{- end }}
         {{- with ($worker.resources).requests }}
         requests:

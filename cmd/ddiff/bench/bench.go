@@ -16,8 +16,8 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )

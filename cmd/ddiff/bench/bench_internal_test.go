@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 // measured returns results of three rounds at batch 1 and 4: the second round ran on a busy machine.

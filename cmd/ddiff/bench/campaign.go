@@ -12,17 +12,17 @@ import (
 
 	"ddiff/internal/cli/embedded"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/noise"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/solver"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
 // preset has the step of PyTorch's solver.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 )
 

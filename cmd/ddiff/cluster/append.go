@@ -21,8 +21,9 @@ func newAppendCommand() *cobra.Command {
 		Use:   "append CAMPAIGN [DATASET]",
 		Short: "Add rows to a campaign",
 		Long: "Add the rows of DATASET, a list, folder or address as dataset.path takes it, to a campaign that has read its dataset; without\n" +
-			"DATASET the rows that its own dataset has now and did not have. Settings stay. A finished campaign runs again, and its report\n" +
-			"then has all rows. The command waits for the coordinator's answer.",
+			"DATASET the rows that its own dataset has now and did not have, and those that were never restored and have other bytes now.\n" +
+			"Settings stay. A finished campaign runs again, and its report then has all rows. A file that was overwritten after it was done is\n" +
+			"counted; its result stays. The command waits for the coordinator's answer.",
 		Example: "  ddiff append night-5f0c11d2\n" +
 			"  ddiff append night-5f0c11d2 s3://datasets/more.csv\n" +
 			"  ddiff append night-5f0c11d2 --every 10m",
@@ -46,13 +47,24 @@ func newAppendCommand() *cobra.Command {
 		return lookAgain(cmd.Context(), every, func() error {
 			done, err := c.Append(cmd.Context(), args[0], "", a)
 			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "appended=%d\n", done.Items)
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "appended=%d overwritten=%d\n", done.Items, done.Overwritten)
+			}
+			if done.Overwritten > 0 {
+				cmd.PrintErrf("note: %s; the results are of the former bytes: submit the dataset again under another name for new ones\n", overwritten(done))
 			}
 			return err
 		}, func(err error) { cmd.PrintErrln(err) })
 	})
 	cmd.Flags().DurationVar(&every, "every", 0, "look for new rows again after this `time`, until Ctrl-C (default: once)")
 	return cmd
+}
+
+// overwritten names the files whose results are of other bytes.
+func overwritten(a api.Appended) string {
+	if a.Overwritten == 1 {
+		return fmt.Sprintf("%q was overwritten after it was done", a.Example)
+	}
+	return fmt.Sprintf("%d files, such as %q, were overwritten after they were done", a.Overwritten, a.Example)
 }
 
 // lookAgain looks once, or until ctx ends after each interval. An error of the first look ends it, and that the campaign does not exist; any other is

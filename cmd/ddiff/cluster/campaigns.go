@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
+	"ddiff/internal/record"
+	"ddiff/internal/report/table"
 	"ddiff/internal/retry"
-	"ddiff/manifest"
 )
 
 func newListCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func printSkipped(cmd *cobra.Command, skipped []string) {
 	}
 }
 
-func writeList(out io.Writer, all []manifest.CampaignStatus) error {
+func writeList(out io.Writer, all []record.CampaignStatus) error {
 	t := table.NewWriter(out)
 	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tDEVICE-S\tCOST\tLEFT\tSUBMITTED")
 	for _, s := range all {
@@ -58,7 +58,7 @@ func writeList(out io.Writer, all []manifest.CampaignStatus) error {
 	return t.Flush()
 }
 
-func cost(s manifest.Status) string {
+func cost(s record.Status) string {
 	if s.Cost == 0 {
 		return "-"
 	}
@@ -104,21 +104,21 @@ func oneOrNewest(ctx context.Context, c *api.Client, args []string) (string, err
 	if len(all.Campaigns) == 0 {
 		return "", fmt.Errorf("%w: there is no campaign on the board; ddiff list --all has those of the archive", api.ErrNotFound)
 	}
-	newest := slices.MaxFunc(all.Campaigns, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
+	newest := slices.MaxFunc(all.Campaigns, func(a, b record.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
 	return newest.Campaign.ID, nil
 }
 
-func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
+func writeStatus(out io.Writer, s record.CampaignStatus) error {
 	c, st, n := s.Campaign, s.Status, s.Status.Counts
 	b := table.NewWriter(out)
 	fmt.Fprintf(b, "campaign\t%s\nphase\t%s", c.ID, c.Phase)
 	if c.Reason != "" {
 		fmt.Fprintf(b, ": %s", c.Reason)
 	}
-	if c.Phase == manifest.PhaseRejected {
+	if c.Phase == record.PhaseRejected {
 		fmt.Fprintf(b, "\nremedy\tmend the cause, then: ddiff resume %s", c.ID)
 	}
-	if wanted := c.Wanted; wanted != manifest.WantRun && !c.Phase.Ended() && c.Phase != manifest.PhasePaused {
+	if wanted := c.Wanted; wanted != record.WantRun && !c.Phase.Ended() && c.Phase != record.PhasePaused {
 		fmt.Fprintf(b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
 	}
 	if st.Problem != "" {
@@ -155,7 +155,7 @@ func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
 }
 
 // left formats the expected remaining time with its interval.
-func left(s manifest.Status) string {
+func left(s record.Status) string {
 	if s.Phase.Ended() || s.Complete && s.Counts.Pending+s.Counts.Running == 0 {
 		return "-"
 	}
@@ -176,7 +176,7 @@ func watch(ctx context.Context, c *api.Client, id string, asJSON bool, stdout, s
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	bar, show := cli.TerminalWidth(stderr) > 0 && !asJSON, cli.StatusLine(stderr)
-	var last manifest.Status
+	var last record.Status
 	var printed, answered time.Time
 	for {
 		s, err := c.Campaign(ctx, id)
@@ -228,13 +228,13 @@ func watch(ctx context.Context, c *api.Client, id string, asJSON bool, stdout, s
 
 // hasEnded reports whether a campaign has ended with its final counts: the coordinator writes the status after the phase.
 // A campaign that was resumed after its end has not ended, although no coordinator may have opened it yet.
-func hasEnded(s manifest.CampaignStatus) bool {
+func hasEnded(s record.CampaignStatus) bool {
 	c := s.Campaign
-	resumed := c.Phase != manifest.PhaseFinished && c.Wanted == manifest.WantRun
+	resumed := c.Phase != record.PhaseFinished && c.Wanted == record.WantRun
 	return c.Phase.Ended() && !resumed && s.Status.Phase == c.Phase
 }
 
-func watchLine(s manifest.Status) string {
+func watchLine(s record.Status) string {
 	n := s.Counts
 	line := fmt.Sprintf("%s  %d/%d items  running %d  failed %d  dead %d  workers %d  %.3g items/s  left %s",
 		s.Phase, n.Done+n.Failed+n.Dead, n.Items, n.Running, n.Failed, n.Dead, s.Workers, s.Rate, left(s))
@@ -247,7 +247,7 @@ func watchLine(s manifest.Status) string {
 }
 
 // endOf prints the counts of a campaign that has ended. A correct cluster loses no items.
-func endOf(s manifest.CampaignStatus, asJSON bool, out io.Writer) error {
+func endOf(s record.CampaignStatus, asJSON bool, out io.Writer) error {
 	n, phase := s.Status.Counts, s.Campaign.Phase
 	if !asJSON {
 		cancelled := ""
@@ -258,9 +258,9 @@ func endOf(s manifest.CampaignStatus, asJSON bool, out io.Writer) error {
 		fmt.Fprintf(out, "done=%d failed=%d dead=%d lost=%d%s\n", n.Done, n.Failed, n.Dead, lost, cancelled)
 	}
 	switch {
-	case phase == manifest.PhaseRejected:
+	case phase == record.PhaseRejected:
 		return fmt.Errorf("%w: %s: %s; mend the cause, then: ddiff resume %s", cli.ErrRejected, s.Campaign.ID, s.Campaign.Reason, s.Campaign.ID)
-	case phase == manifest.PhaseCancelled:
+	case phase == record.PhaseCancelled:
 		return fmt.Errorf("%w: %s", cli.ErrCancelled, s.Campaign.ID)
 	case n.Failed+n.Dead > 0:
 		return fmt.Errorf("%w: %d failed, %d dead; the reasons are in %s/failures/%s of the store", cli.ErrIncomplete, n.Failed, n.Dead,

@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"ddiff/api"
-	"ddiff/coordinator/serve"
 	"ddiff/internal/cli"
+	"ddiff/internal/coordinator/serve"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 )
 
@@ -25,22 +26,22 @@ func TestSubmittedBefore(t *testing.T) {
 	t.Parallel()
 	recalled := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {
-		phase    manifest.Phase
-		wanted   manifest.Wanted
+		phase    record.Phase
+		wanted   record.Wanted
 		recalled time.Time
 		want     string
 	}{
-		{manifest.PhaseRunning, manifest.WantRun, time.Time{}, "now running"},
-		{manifest.PhaseRunning, manifest.WantRun, recalled, "now running"},
-		{manifest.PhaseRunning, manifest.WantCancel, time.Time{}, "now running, cancel requested"},
-		{manifest.PhaseRunning, manifest.WantPause, time.Time{}, "now running; continue it with: ddiff resume night-12345678"},
-		{manifest.PhasePaused, manifest.WantPause, time.Time{}, "now paused; continue it with: ddiff resume night-12345678"},
-		{manifest.PhasePaused, manifest.WantRun, time.Time{}, "now paused, resume requested"},
-		{manifest.PhaseFinished, manifest.WantRun, time.Time{}, "now finished; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
-		{manifest.PhaseFinished, manifest.WantRun, recalled, "now finished, back from the archive; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
-		{manifest.PhaseCancelled, manifest.WantCancel, recalled, "now cancelled, back from the archive; continue it with: ddiff resume night-12345678"},
-		{manifest.PhaseCancelled, manifest.WantRun, time.Time{}, "now cancelled, resume requested"},
-		{manifest.PhaseRejected, manifest.WantPause, time.Time{}, "now rejected; continue it with: ddiff resume night-12345678"},
+		{record.PhaseRunning, record.WantRun, time.Time{}, "now running"},
+		{record.PhaseRunning, record.WantRun, recalled, "now running"},
+		{record.PhaseRunning, record.WantCancel, time.Time{}, "now running, cancel requested"},
+		{record.PhaseRunning, record.WantPause, time.Time{}, "now running; continue it with: ddiff resume night-12345678"},
+		{record.PhasePaused, record.WantPause, time.Time{}, "now paused; continue it with: ddiff resume night-12345678"},
+		{record.PhasePaused, record.WantRun, time.Time{}, "now paused, resume requested"},
+		{record.PhaseFinished, record.WantRun, time.Time{}, "now finished; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
+		{record.PhaseFinished, record.WantRun, recalled, "now finished, back from the archive; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
+		{record.PhaseCancelled, record.WantCancel, recalled, "now cancelled, back from the archive; continue it with: ddiff resume night-12345678"},
+		{record.PhaseCancelled, record.WantRun, time.Time{}, "now cancelled, resume requested"},
+		{record.PhaseRejected, record.WantPause, time.Time{}, "now rejected; continue it with: ddiff resume night-12345678"},
 	} {
 		var out bytes.Buffer
 		record := api.Submitted{ID: "night-12345678", Phase: c.phase, Wanted: c.wanted, Recalled: c.recalled}
@@ -77,9 +78,9 @@ func TestOutputNote(t *testing.T) {
 // TestStatusOfChangedDataset prints the problem and the warning of a campaign, each in one line.
 func TestStatusOfChangedDataset(t *testing.T) {
 	t.Parallel()
-	st := manifest.Status{Phase: manifest.PhaseRunning, Problem: "waiting for the dataset", Warning: "the dataset changed"}
+	st := record.Status{Phase: record.PhaseRunning, Problem: "waiting for the dataset", Warning: "the dataset changed"}
 	var out bytes.Buffer
-	err := writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
+	err := writeStatus(&out, record.CampaignStatus{Campaign: &record.Campaign{Phase: record.PhaseRunning}, Status: st})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 		}
 	}
 	out.Reset()
-	err = writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
+	err = writeStatus(&out, record.CampaignStatus{Campaign: &record.Campaign{ID: "night", Phase: record.PhaseRejected, Reason: "cut"}})
 	if want := "phase      rejected: cut\nremedy     mend the cause, then: ddiff resume night\n"; err != nil || !strings.Contains(out.String(), want) {
 		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
 	}
@@ -116,21 +117,21 @@ func serving(t *testing.T, answer func(path string) any) *api.Client {
 }
 
 // changing is a cluster with a campaign that has ended when it is read again.
-func changing(t *testing.T, status manifest.Status) *api.Client {
+func changing(t *testing.T, status record.Status) *api.Client {
 	reads := 0
 	return serving(t, func(string) any {
 		if reads++; reads > 1 {
-			status.Phase = manifest.PhaseFinished
+			status.Phase = record.PhaseFinished
 		}
-		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: status.Phase}, Status: status}
+		return record.CampaignStatus{Campaign: &record.Campaign{ID: "night", Phase: status.Phase}, Status: status}
 	})
 }
 
 // listed is a cluster with campaigns and a worker.
-func listed(t *testing.T, all ...manifest.CampaignStatus) *api.Client {
+func listed(t *testing.T, all ...record.CampaignStatus) *api.Client {
 	return serving(t, func(path string) any {
 		if path == "workers" {
-			return api.Workers{Workers: []manifest.Beat{{Name: "w1\x1b[2J", Provider: "cpu"}}}
+			return api.Workers{Workers: []record.Beat{{Name: "w1\x1b[2J", Provider: "cpu"}}}
 		}
 		return api.Campaigns{Campaigns: all}
 	})
@@ -139,10 +140,10 @@ func listed(t *testing.T, all ...manifest.CampaignStatus) *api.Client {
 // TestTop: a picture has what has not ended, with sums, and nothing that a worker writes moves the cursor.
 func TestTop(t *testing.T) {
 	t.Parallel()
-	of := func(id string, phase manifest.Phase, rate float64, pending int) manifest.CampaignStatus {
-		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: id, Phase: phase}, Status: manifest.Status{Phase: phase, Rate: rate, Counts: manifest.Counts{Pending: pending}}}
+	of := func(id string, phase record.Phase, rate float64, pending int) record.CampaignStatus {
+		return record.CampaignStatus{Campaign: &record.Campaign{ID: id, Phase: phase}, Status: record.Status{Phase: phase, Rate: rate, Counts: record.Counts{Pending: pending}}}
 	}
-	l := listed(t, of("a", manifest.PhaseRunning, 1.5, 7), of("b", manifest.PhaseFinished, 9, 0), of("c", manifest.PhasePaused, 0, 3))
+	l := listed(t, of("a", record.PhaseRunning, 1.5, 7), of("b", record.PhaseFinished, 9, 0), of("c", record.PhasePaused, 0, 3))
 	var out bytes.Buffer
 	if err := writeTop(t.Context(), l, &out, ""); err != nil {
 		t.Fatal(err)
@@ -156,8 +157,8 @@ func TestTop(t *testing.T) {
 // TestNewest: a status without an id is that of the campaign that was submitted last, wherever the list has it.
 func TestNewest(t *testing.T) {
 	t.Parallel()
-	at := func(id string, hour int) manifest.CampaignStatus {
-		return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: id, Submitted: time.Date(2026, 11, 28, hour, 0, 0, 0, time.UTC)}}
+	at := func(id string, hour int) record.CampaignStatus {
+		return record.CampaignStatus{Campaign: &record.Campaign{ID: id, Submitted: time.Date(2026, 11, 28, hour, 0, 0, 0, time.UTC)}}
 	}
 	l := listed(t, at("b", 2), at("c", 3), at("a", 1))
 	if id, err := oneOrNewest(t.Context(), l, nil); id != "c" || err != nil {
@@ -174,9 +175,9 @@ func TestNewest(t *testing.T) {
 // TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.
 func TestFailuresOfWatch(t *testing.T) {
 	t.Parallel()
-	s := manifest.CampaignStatus{
-		Campaign: &manifest.Campaign{ID: "night-12345678", Output: "shared", Phase: manifest.PhaseFinished},
-		Status:   manifest.Status{Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 3, Done: 1, Failed: 2}},
+	s := record.CampaignStatus{
+		Campaign: &record.Campaign{ID: "night-12345678", Output: "shared", Phase: record.PhaseFinished},
+		Status:   record.Status{Phase: record.PhaseFinished, Counts: record.Counts{Items: 3, Done: 1, Failed: 2}},
 	}
 	var out bytes.Buffer
 	err := endOf(s, false, &out)
@@ -192,21 +193,21 @@ func TestFailuresOfWatch(t *testing.T) {
 func TestEndOfWatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		phase, status manifest.Phase
-		wanted        manifest.Wanted
+		phase, status record.Phase
+		wanted        record.Wanted
 		want          bool
 	}{
-		{manifest.PhaseFinished, manifest.PhaseFinished, manifest.WantRun, true},
-		{manifest.PhaseFinished, manifest.PhaseRunning, manifest.WantRun, false},
-		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantCancel, true},
-		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantCancelNow, true},
-		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantRun, false},
-		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantPause, true},
-		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantRun, false},
-		{manifest.PhaseRunning, manifest.PhaseRunning, manifest.WantRun, false},
+		{record.PhaseFinished, record.PhaseFinished, record.WantRun, true},
+		{record.PhaseFinished, record.PhaseRunning, record.WantRun, false},
+		{record.PhaseCancelled, record.PhaseCancelled, record.WantCancel, true},
+		{record.PhaseCancelled, record.PhaseCancelled, record.WantCancelNow, true},
+		{record.PhaseCancelled, record.PhaseCancelled, record.WantRun, false},
+		{record.PhaseRejected, record.PhaseRejected, record.WantPause, true},
+		{record.PhaseRejected, record.PhaseRejected, record.WantRun, false},
+		{record.PhaseRunning, record.PhaseRunning, record.WantRun, false},
 	} {
-		got := hasEnded(manifest.CampaignStatus{
-			Campaign: &manifest.Campaign{Phase: c.phase, Wanted: c.wanted}, Status: manifest.Status{Phase: c.status},
+		got := hasEnded(record.CampaignStatus{
+			Campaign: &record.Campaign{Phase: c.phase, Wanted: c.wanted}, Status: record.Status{Phase: c.status},
 		})
 		if got != c.want {
 			t.Errorf("%+v: got %v", c, got)

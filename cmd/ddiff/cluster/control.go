@@ -8,6 +8,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/internal/cli"
+	"ddiff/internal/record"
 	"ddiff/manifest"
 )
 
@@ -15,7 +16,7 @@ import (
 func newControlCommands() []*cobra.Command {
 	var budget string
 	var interrupt bool
-	control := func(use, short, long string, wanted manifest.Wanted) *cobra.Command {
+	control := func(use, short, long string, wanted record.Wanted) *cobra.Command {
 		cmd := &cobra.Command{Use: use + " CAMPAIGN", Short: short, Long: long, Args: cobra.ExactArgs(1)}
 		cmd.PreRunE = func(*cobra.Command, []string) error {
 			if budget == "" {
@@ -30,16 +31,13 @@ func newControlCommands() []*cobra.Command {
 				}
 			}
 			if interrupt {
-				wanted = manifest.WantCancelNow
+				wanted = record.WantCancelNow
 			}
 			now, err := c.Want(cmd.Context(), args[0], wanted)
 			if err != nil {
 				return err
 			}
 			now = cli.Clean(now)
-			if !now.Stored {
-				fmt.Fprintln(cmd.ErrOrStderr(), "note: no coordinator has stored the request yet; repeat it if NATS loses its data meanwhile")
-			}
 			why := ""
 			if now.Reason != "" {
 				why = ": " + now.Reason
@@ -48,13 +46,13 @@ func newControlCommands() []*cobra.Command {
 			return nil
 		})
 	}
-	pause := control("pause", "Pause a campaign", "Stop publishing the items of a campaign. Items in flight finish.", manifest.WantPause)
+	pause := control("pause", "Pause a campaign", "Stop publishing the items of a campaign. Items in flight finish.", record.WantPause)
 	resume := control("resume", "Resume a paused, cancelled or rejected campaign",
-		"Continue a paused or cancelled campaign, or start a rejected campaign again.", manifest.WantRun)
+		"Continue a paused or cancelled campaign, or start a rejected campaign again.", record.WantRun)
 	resume.Flags().StringVar(&budget, "budget", "", "first change these `limits` of the campaign's budget, as in seconds=7200,cost=10; 0 removes one")
 	cancel := control("cancel", "Cancel a campaign",
 		"Remove the waiting items of a campaign from the queue. Items in flight finish and results stay;\n"+
-			"ddiff resume runs the remaining items.", manifest.WantCancel)
+			"ddiff resume runs the remaining items.", record.WantCancel)
 	cancel.Flags().BoolVar(&interrupt, "now", false, "also stop items in flight at their next solver steps")
 	return []*cobra.Command{pause, resume, cancel}
 }

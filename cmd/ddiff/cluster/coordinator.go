@@ -18,14 +18,14 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/serve"
-	"ddiff/coordinator/serve/cluster"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/catalogue"
 	"ddiff/internal/cli/localpage"
+	"ddiff/internal/coordinator/serve"
+	"ddiff/internal/coordinator/serve/cluster"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/item"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -50,6 +50,7 @@ type coordinatorOptions struct {
 	maxResults int64
 	campaigns  int
 	archive    time.Duration
+	settle     time.Duration
 	pools      []string
 	notify     notifyFlags
 	prices     []string
@@ -92,9 +93,10 @@ func newCoordinatorCommand(c manifest.Catalogue) *cobra.Command {
 	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "lease of an item: after this `time` without an extension, another worker takes it")
 	f.DurationVar(&o.election, "election", 10*time.Second, "after this `time` without a renewal, another coordinator leads")
 	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
+	f.DurationVar(&o.settle, "settle", 5*time.Second, "look a second time, after this `time`, at a file of a dataset that was modified within it: it may still be written (0: once)")
 	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
 	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
-	f.IntVar(&o.campaigns, "max-campaigns", cluster.DefaultCampaigns, "largest `number` of campaigns that an owner of tokens has before they are archived")
+	f.IntVar(&o.campaigns, "max-campaigns", coordinator.DefaultCampaigns, "largest `number` of campaigns that an owner of tokens has before they are archived")
 	f.StringSliceVar(&o.pools, "pools", []string{manifest.DefaultPool}, "`names` of pools whose workers a scaler starts: ddiff.queue.lag has them also without workers")
 	return cmd
 }
@@ -227,7 +229,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive, Pools: o.pools, Prices: prices, Caps: caps, Notifier: o.notify.open(board, metered, key, tel.Logger),
+		ArchiveAfter: o.archive, Settle: o.settle, Campaigns: o.campaigns, Pools: o.pools, Prices: prices, Caps: caps, Notifier: o.notify.open(board, metered, key, tel.Logger),
 		Inspect: inspect, Usage: usage,
 		Sweep: func(ctx context.Context) error {
 			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})
@@ -244,7 +246,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
 	stopAPI, err := o.serveAPI(ctx, cluster.Config{
 		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
-		Inspect: inspect, Usage: usage, Campaigns: o.campaigns,
+		Inspect: inspect, Usage: usage,
 		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
 	}, probes, stderr)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/api"
-	"ddiff/coordinator/notify"
-	"ddiff/coordinator/serve"
-	"ddiff/coordinator/serve/oidc"
 	"ddiff/internal/cli"
+	"ddiff/internal/coordinator/notify"
+	"ddiff/internal/coordinator/serve"
+	"ddiff/internal/coordinator/serve/oidc"
+	"ddiff/internal/queue"
 	"ddiff/internal/regular"
-	"ddiff/queue"
 	"ddiff/storage"
 )
 

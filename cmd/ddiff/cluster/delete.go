@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
+	"ddiff/internal/report/table"
 )
 
 // cleanOptions are the flags of delete and gc.

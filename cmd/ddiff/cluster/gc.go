@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/board"
-	"ddiff/coordinator/gc"
 	"ddiff/internal/cli"
+	"ddiff/internal/coordinator/board"
+	"ddiff/internal/coordinator/gc"
 	"ddiff/internal/redact"
 	"ddiff/storage"
 )

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/api"
-	"ddiff/coordinator/serve"
-	"ddiff/coordinator/serve/cluster"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/server"
+	"ddiff/internal/coordinator/serve"
+	"ddiff/internal/coordinator/serve/cluster"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/regular"
 	"ddiff/telemetry"
@@ -165,11 +165,11 @@ func (a *apiFlags) admit(ctx context.Context, c *cluster.Cluster, s *serve.Confi
 			return cli.Usage(fmt.Errorf("--admin-token: %w", err))
 		}
 	} else if a.oidc.config == nil {
-		all, err := c.Tokens(ctx)
+		found, err := c.HasTokens(ctx)
 		if err != nil {
 			return err
 		}
-		if len(all.Tokens) == 0 {
+		if !found {
 			return cli.Usage(fmt.Errorf("--listen: %s needs an access token, and there is none; give --admin-token FILE or --oidc-issuer", a.address))
 		}
 	}

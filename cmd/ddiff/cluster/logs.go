@@ -13,7 +13,7 @@ import (
 
 	"ddiff/api"
 	"ddiff/internal/cli"
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 func newLogsCommand() *cobra.Command {
@@ -71,7 +71,7 @@ func newLogsCommand() *cobra.Command {
 }
 
 // writeAttempts writes one line for each attempt, with the log lines below it.
-func writeAttempts(out io.Writer, attempts []manifest.AttemptLog) error {
+func writeAttempts(out io.Writer, attempts []record.AttemptLog) error {
 	for _, a := range attempts {
 		line := fmt.Sprintf("%.12s %s %s attempt=%d worker=%s outcome=%s at=%s", a.ID, a.Name, a.Task, a.Attempt, a.Worker, a.Outcome,
 			a.At.UTC().Format(time.RFC3339))

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/internal/cli"
-	"ddiff/queue"
+	"ddiff/internal/queue"
 )
 
 // The environment variables behind the flags of NATS.

@@ -14,10 +14,11 @@ import (
 	"ddiff/api"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // submitOptions are the flags of submit.
@@ -69,15 +70,18 @@ func newSubmitCommand(c manifest.Catalogue) *cobra.Command {
 			return cli.Usage(err)
 		}
 		if o.order.Weight == 0 { // the default of an order without a weight
-			return cli.Usage(fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight))
+			return cli.Usage(fmt.Errorf("--weight: 0 is outside 1..%d", record.MaxWeight))
 		}
-		o.order.Priority = manifest.Priority(o.priority)
+		o.order.Priority = record.Priority(o.priority)
 		done, err := client.SubmitSpec(cmd.Context(), spec, o.order)
 		if err != nil {
 			return err
 		}
 		if note := outputNote(spec, o.order.Output, done); note != "" && !o.json {
 			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(note))
+		}
+		if done.Warning != "" && !o.json {
+			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable("warning: "+done.Warning))
 		}
 		if err := printSubmitted(cmd.OutOrStdout(), done, o.json); err != nil || !o.watch {
 			return err
@@ -87,7 +91,7 @@ func newSubmitCommand(c manifest.Catalogue) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.name, "name", "", "`name` of the campaign, in place of the file's: another name is another campaign, as of each night")
 	f.StringVar(&o.order.Output, "output", "", "`folder` for the results below the cluster's store, not campaigns or priors (default: the campaign's id)")
-	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
+	f.StringVar(&o.priority, "priority", string(record.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
 	f.IntVar(&o.order.Canary, "canary", 2, "number of `items` to run before the others, as a check; 0 for none")
 	f.StringVar((*string)(&o.precision), "precision", "", "arithmetic of the score network: "+cli.Words(parameter.Precisions())+" (default: that of each worker)")
@@ -137,13 +141,13 @@ func submittedState(c api.Submitted) string {
 		text += ", back from the archive"
 	}
 	switch {
-	case c.Phase == manifest.PhaseFinished:
+	case c.Phase == record.PhaseFinished:
 		text += "; run failed or dead items again with: ddiff retry " + c.ID + " --failed --dead"
-	case c.Wanted == manifest.WantRun:
-		if c.Phase.Ended() || c.Phase == manifest.PhasePaused {
+	case c.Wanted == record.WantRun:
+		if c.Phase.Ended() || c.Phase == record.PhasePaused {
 			text += ", resume requested"
 		}
-	case c.Phase.Ended(), c.Wanted == manifest.WantPause:
+	case c.Phase.Ended(), c.Wanted == record.WantPause:
 		text += "; continue it with: ddiff resume " + c.ID
 	default:
 		text += ", cancel requested"

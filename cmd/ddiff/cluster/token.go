@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
+	"ddiff/internal/report/table"
 )
 
 func newTokenCommand() *cobra.Command {

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
-	"ddiff/manifest"
+	"ddiff/internal/record"
+	"ddiff/internal/report/table"
 )
 
 // topEvery is the interval of the pictures of ddiff top.
@@ -53,7 +53,7 @@ func writeTop(ctx context.Context, c *api.Client, out io.Writer, clear string) e
 	if err != nil {
 		return err
 	}
-	open := slices.DeleteFunc(cli.Clean(campaigns.Campaigns), func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+	open := slices.DeleteFunc(cli.Clean(campaigns.Campaigns), func(s record.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	rate, waiting := 0.0, 0
 	for _, s := range open {
 		rate, waiting = rate+s.Status.Rate, waiting+s.Status.Counts.Pending

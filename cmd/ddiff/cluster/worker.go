@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/guard"
 	"ddiff/internal/cli"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 

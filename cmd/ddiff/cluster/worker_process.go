@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/enginecache"
-	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
+	"ddiff/internal/gpuworker/enginecache"
+	"ddiff/internal/gpuworker/fleet"
+	"ddiff/internal/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/queue"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
-	"ddiff/queue"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -91,7 +92,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	}
 	p.onClose(func() error { nc.Close(); return nil })
 	p.connected = nc.IsConnected
-	var shared manifest.Cluster
+	var shared record.Cluster
 	if p.board, shared, err = findCluster(ctx, nc, p.log); err != nil {
 		return err
 	}
@@ -163,28 +164,28 @@ func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) 
 }
 
 // findCluster waits until a coordinator has set up the cluster, and reads the cluster's record.
-func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.Board, manifest.Cluster, error) {
+func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.Board, record.Cluster, error) {
 	for logged := false; ; logged = true {
 		board, err := queue.OpenBoard(ctx, nc, log)
 		var data []byte
 		if err == nil {
-			data, _, err = board.Get(ctx, manifest.KeyCluster)
+			data, _, err = board.Get(ctx, record.KeyCluster)
 		}
 		switch {
 		case err == nil:
-			shared, err := manifest.DecodeCluster(data)
+			shared, err := record.DecodeCluster(data)
 			if err != nil {
-				return nil, shared, fmt.Errorf("read record %s: %w", manifest.KeyCluster, err)
+				return nil, shared, fmt.Errorf("read record %s: %w", record.KeyCluster, err)
 			}
 			return board, shared, nil
 		case !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrNoRecord) && !errors.Is(err, queue.ErrUnavailable):
-			return nil, manifest.Cluster{}, err
+			return nil, record.Cluster{}, err
 		}
 		if !logged {
 			log.Warn("waiting for a coordinator to set up this cluster", "reason", err)
 		}
 		if err := retry.Sleep(ctx, clusterPause); err != nil {
-			return nil, manifest.Cluster{}, err
+			return nil, record.Cluster{}, err
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/table"
+	"ddiff/internal/record"
+	"ddiff/internal/report/table"
 	"ddiff/manifest"
 )
 
@@ -35,7 +36,7 @@ func newWorkersCommand() *cobra.Command {
 	return cmd
 }
 
-func writeWorkers(out io.Writer, beats []manifest.Beat) error {
+func writeWorkers(out io.Writer, beats []record.Beat) error {
 	w := table.NewWriter(out)
 	fmt.Fprintln(w, "NAME\tPOOL\tDEVICE\tITEMS\tBEAT\tCAMPAIGN\tSTATE")
 	for _, b := range beats {
@@ -49,7 +50,7 @@ func writeWorkers(out io.Writer, beats []manifest.Beat) error {
 }
 
 // workerState describes a worker in a few words.
-func workerState(b manifest.Beat) string {
+func workerState(b record.Beat) string {
 	switch {
 	case b.Hung != "":
 		return b.Hung
@@ -67,7 +68,7 @@ func workerState(b manifest.Beat) string {
 }
 
 // refusals names the campaigns of which a worker leases no items, and the reason of the first.
-func refusals(b manifest.Beat) string {
+func refusals(b record.Beat) string {
 	ids := slices.Sorted(maps.Keys(b.Refused))
 	if len(ids) == 0 {
 		return ""

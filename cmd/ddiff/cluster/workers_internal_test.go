@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/internal/record"
 )
 
 // TestAttackFrozenWorker: a worker whose process is stopped is not ready, whatever its last beat says.
 func TestAttackFrozenWorker(t *testing.T) {
 	t.Parallel()
-	for begin, b := range map[string]manifest.Beat{
-		"ready":       {Age: manifest.BeatLife.Seconds() - 1},
-		"silent":      {Age: manifest.BeatLife.Seconds()},
+	for begin, b := range map[string]record.Beat{
+		"ready":       {Age: record.BeatLife.Seconds() - 1},
+		"silent":      {Age: record.BeatLife.Seconds()},
 		"silent: ":    {Age: 300, Suspended: "no disk"},
 		"suspended: ": {Suspended: "no disk"},
 		"stage":       {Age: 300, Hung: "stage solve"},

@@ -11,9 +11,9 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
+	"ddiff/internal/restore/check"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
-	"ddiff/restore/check"
-	"ddiff/restore/onnx/onnxruntime"
 )
 
 func newOperatorCommand() *cobra.Command {

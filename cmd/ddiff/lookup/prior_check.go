@@ -17,14 +17,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
-	"ddiff/restore/check"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
+	"ddiff/internal/report/table"
+	"ddiff/internal/restore/check"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 )
 
 // checkOptions are the flags of the commands that check files.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/catalogue"
+	"ddiff/internal/report/table"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"

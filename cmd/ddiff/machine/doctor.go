@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/server"
+	"ddiff/internal/report/table"
 )
 
 func newDoctorCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/internal/cli"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxruntime"
 )
 
 // newProbeCommand returns the command of the process that opens a device: a provider may crash.

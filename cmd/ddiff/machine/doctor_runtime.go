@@ -8,8 +8,8 @@ import (
 	"runtime"
 	"strings"
 
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/onnx/onnxruntime"
 )
 
 // runtimeFindings locates ONNX Runtime and opens each supported provider in a process of its own. It returns an error

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/restore/onnx/install"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/install"
+	"ddiff/internal/restore/onnx/onnxruntime"
 )
 
 func newRuntimeCommand() *cobra.Command {

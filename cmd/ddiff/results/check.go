@@ -12,9 +12,9 @@ import (
 	"slices"
 
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/passport"
-	"ddiff/restore/raster"
 )
 
 // remedy is the remedy for an output that was changed.

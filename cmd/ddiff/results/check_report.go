@@ -11,11 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/gc"
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/table"
+	"ddiff/internal/coordinator/gc"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
+	"ddiff/internal/report"
+	"ddiff/internal/report/result"
+	"ddiff/internal/report/table"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/storage"
@@ -127,16 +128,16 @@ func (o *output) checkRows(ctx context.Context, file []byte) {
 
 // checkScores compares the scores of ddiff score with the names of their files, which follow from their content.
 func (o *output) checkScores(ctx context.Context, store source) error {
-	for info, err := range store.List(ctx, manifest.ScoresFolder) {
+	for info, err := range store.List(ctx, result.ScoresFolder) {
 		if err != nil {
-			return fmt.Errorf("list %s: %w", o.from.show(manifest.ScoresFolder), err)
+			return fmt.Errorf("list %s: %w", o.from.show(result.ScoresFolder), err)
 		}
 		if !gc.IsOutputKey(info.Key) {
 			continue
 		}
 		data, err := store.Get(ctx, info.Key)
 		if err == nil {
-			err = manifest.CheckScorePart(info.Key, data)
+			err = result.CheckScorePart(info.Key, data)
 		}
 		if err != nil {
 			o.addProblem(info.Key, "file", "%v", err)

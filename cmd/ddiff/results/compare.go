@@ -12,15 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/comparison"
-	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/report/comparison"
+	"ddiff/internal/report/result"
+	"ddiff/internal/report/selection"
+	"ddiff/internal/restore/metric"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/metric"
 	"ddiff/storage"
 )
 

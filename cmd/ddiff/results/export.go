@@ -16,11 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
+	"ddiff/internal/report/result"
+	"ddiff/internal/report/sweep"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )

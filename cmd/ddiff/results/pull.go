@@ -20,14 +20,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator/gc"
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/cli/server"
+	"ddiff/internal/coordinator/gc"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
+	"ddiff/internal/report"
+	"ddiff/internal/report/result"
+	"ddiff/internal/tune"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/storage"
@@ -227,7 +228,7 @@ func (p *puller) copyAll(ctx context.Context) error {
 		return listing
 	}
 	// A report of some items needs the records of tunings and the failures too.
-	if err := p.copyFiles(ctx, nil, tune.Folder, manifest.FailuresFolder); err != nil {
+	if err := p.copyFiles(ctx, nil, tune.Folder, result.FailuresFolder); err != nil {
 		return err
 	}
 	if len(p.items) == 0 && len(p.tasks) == 0 {
@@ -350,7 +351,7 @@ func (p *puller) skip(name string) {
 
 // copyReport copies the files beside the items: the report, and the scores of ddiff score. They replace those of an earlier report.
 func (p *puller) copyReport(ctx context.Context) error {
-	return p.copyFiles(ctx, append(report.Keys(), cli.KeyTuning), "sheets/", report.FigureFolder, manifest.ScoresFolder)
+	return p.copyFiles(ctx, append(report.Keys(), cli.KeyTuning), "sheets/", report.FigureFolder, result.ScoresFolder)
 }
 
 // copyFiles copies the files that exist of the keys, and those of the folders.
@@ -387,7 +388,7 @@ func (p *puller) copyFile(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(key, manifest.FailuresFolder) {
+	if strings.HasPrefix(key, result.FailuresFolder) {
 		if data = p.selectFailures(ctx, key, data); len(data) == 0 {
 			return nil
 		}

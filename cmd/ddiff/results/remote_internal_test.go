@@ -15,13 +15,13 @@ import (
 	"testing"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/reporttest"
-	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/serve"
-	finished "ddiff/coordinator/serve/output"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/server"
+	"ddiff/internal/coordinator/serve"
+	finished "ddiff/internal/coordinator/serve/output"
 	"ddiff/internal/regular"
+	"ddiff/internal/report/reporttest"
+	"ddiff/internal/report/result"
 	"ddiff/restore/item"
 )
 

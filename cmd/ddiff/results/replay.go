@@ -20,18 +20,18 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/solver"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/restore/method"
-	"ddiff/restore/metric"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/operator/drawfile"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
 // tolerance is the largest difference of a replay, in grey levels, that float32 rounding explains: other batches,
@@ -179,7 +179,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 // with changed settings.
 func (again replayed) warn(before []item.Warning, stderr io.Writer) {
 	for _, w := range again.Warnings {
-		had := func(b item.Warning) bool { return b.Code == w.Code || b.Code == item.WarnChanged }
+		had := func(b item.Warning) bool { return b.Code == w.Code || b.Code == photograph.WarnChanged }
 		if !again.stored && !slices.ContainsFunc(before, had) {
 			fmt.Fprintf(stderr, "ddiff: note: a warning that the passport lacks: %s\n", cli.Printable(w.Text))
 		}
@@ -255,7 +255,7 @@ func (o *output) reencoded() bool {
 	if filepath.Base(o.File) == item.FileRestored {
 		return false
 	}
-	transparent := slices.ContainsFunc(o.passport.Warnings, func(w item.Warning) bool { return w.Code == item.WarnAlpha })
+	transparent := slices.ContainsFunc(o.passport.Warnings, func(w item.Warning) bool { return w.Code == photograph.WarnAlpha })
 	return o.lossy || transparent || o.passport.Item.MeasurementRange != nil
 }
 
@@ -319,7 +319,7 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	for _, name := range slices.Sorted(maps.Keys(out.passport.Data)) {
 		data := &in.stored.Measurement
 		if name != item.FileData {
-			if data = &in.stored.Kernel; name == drawfile.Mask+".npy" {
+			if data = &in.stored.Kernel; name == photograph.Mask+".npy" {
 				data = &in.stored.Mask
 			}
 			if in.item.Mask == nil && in.item.Kernel == nil {

@@ -3,10 +3,11 @@ package results
 import (
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/passport"
-	"ddiff/restore/raster"
 )
 
 // The note of a replay tells apart the versions of OpenVINO, and results of ONNX Runtime's plugin, which have none.
@@ -25,7 +26,7 @@ func TestDescribe(t *testing.T) {
 // TestReencoded: the restored.png of an output is no other encoding of itself.
 func TestReencoded(t *testing.T) {
 	t.Parallel()
-	p := &passport.Passport{Warnings: []item.Warning{{Code: item.WarnAlpha}}}
+	p := &passport.Passport{Warnings: []item.Warning{{Code: photograph.WarnAlpha}}}
 	for file, want := range map[string]bool{"a.png": true, "out/items/0/" + item.FileRestored: false} {
 		if o := (output{File: file, passport: p}); o.reencoded() != want {
 			t.Errorf("%s: %v, want %v", file, !want, want)

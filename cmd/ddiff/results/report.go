@@ -16,18 +16,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/published"
-	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
+	"ddiff/internal/report"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/report/published"
+	"ddiff/internal/report/result"
+	"ddiff/internal/report/selection"
+	"ddiff/internal/report/table"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
@@ -67,7 +67,7 @@ func newReportCommand(c manifest.Catalogue) *cobra.Command {
 			"Nothing is solved again. Failed and dead items are those of the campaigns' last reports.\n" +
 			"A row of the table is one problem and one way to solve it; different ones are never averaged.\n" +
 			"The page (html) is a directory of its own with the pictures that it shows. The statistical figures alone (figures)\n" +
-			"are SVG, PDF and PNG files for print, each with its data as CSV, and captions.md with their captions.",
+			"are SVG files, each with its data as CSV, and captions.md with their captions; Python draws them for a paper (ddiff.chart).",
 		Example: "  ddiff report out/demo\n" +
 			"  ddiff report out/methods --by-method --columns PSNR --format latex\n" +
 			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur \\\n      --where sigma=0.05 --format md\n" +

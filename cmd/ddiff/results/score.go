@@ -15,13 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/score"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
-	"ddiff/manifest"
-	"ddiff/restore/metric"
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/internal/report/result"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/score"
 	"ddiff/storage"
 )
 
@@ -70,7 +69,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 			return fmt.Errorf("score: %w", err)
 		}
 	}
-	metrics, closeAll, err := o.openMetrics()
+	metrics, closeAll, err := o.openMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,7 +109,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 }
 
 // openMetrics returns the metrics of the flags.
-func (o scoreOptions) openMetrics() (metrics []score.Metric, closeAll func(), err error) {
+func (o scoreOptions) openMetrics(ctx context.Context) (metrics []score.Metric, closeAll func(), err error) {
 	var networks networkMetrics
 	names := o.metrics
 	if len(names) == 0 {
@@ -121,7 +120,7 @@ func (o scoreOptions) openMetrics() (metrics []score.Metric, closeAll func(), er
 		m, ok := score.Named(name, cli.Version())
 		kind, file, isFile := strings.Cut(name, ":")
 		if isFile && (kind == lpipsMetric || kind == lpipsUnclipped) {
-			m, err = networks.open(o.ComputeOptions, kind, file)
+			m, err = networks.open(ctx, o.ComputeOptions, kind, file)
 		} else if !ok {
 			err = cli.Usage(fmt.Errorf("score: --metric %q is none of %s", name, metricNames()))
 		}
@@ -196,7 +195,7 @@ type networkMetrics struct {
 }
 
 // open opens the file of a metric, and the runtime for the first one. An unusable file is metric.ErrNetwork.
-func (n *networkMetrics) open(o cli.ComputeOptions, kind, file string) (score.Metric, error) {
+func (n *networkMetrics) open(ctx context.Context, o cli.ComputeOptions, kind, file string) (score.Metric, error) {
 	if n.runtime == nil {
 		rt, err := o.Open(slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -204,7 +203,7 @@ func (n *networkMetrics) open(o cli.ComputeOptions, kind, file string) (score.Me
 		}
 		n.runtime = rt
 	}
-	m, err := metric.OpenNetwork(n.runtime, file)
+	m, err := metric.OpenNetwork(ctx, n.runtime, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return score.Metric{}, cli.Usage(fmt.Errorf("score: --metric %s:%s: no such file; export one with ddiff_export lpips", kind, redact.Address(file)))
 	}
@@ -213,7 +212,7 @@ func (n *networkMetrics) open(o cli.ComputeOptions, kind, file string) (score.Me
 	}
 	n.opened = append(n.opened, m)
 	out := score.Metric{
-		Head:    manifest.ScoreHead{Metric: m.ID(), SHA256: m.SHA256, File: filepath.Base(file), Version: cli.Version()},
+		Head:    result.ScoreHead{Metric: m.ID(), SHA256: m.SHA256, File: filepath.Base(file), Version: cli.Version()},
 		Compare: m.Score,
 	}
 	if kind == lpipsUnclipped {

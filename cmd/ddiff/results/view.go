@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	view "ddiff/coordinator/serve/output"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/localpage"
+	view "ddiff/internal/coordinator/serve/output"
 )
 
 func newViewCommand() *cobra.Command {

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 func auto(t *testing.T, change func(s *manifest.Spec, task *item.Task), name string) (*manifest.Spec, item.Task) {
@@ -287,10 +287,10 @@ func TestExamine(t *testing.T) {
 		{"noisy", file(noisy, 0), operator.Denoise, "PNG, noise of about 0.08 (10 of 255 levels)"},
 		{"compressed", file(clean, 40), operator.JPEG, "JPEG of quality 40, noise of about 0.0"},
 		{"slightly compressed", file(clean, 95), "", "JPEG of quality 95, noise of about 0.0"},
-		{"noisy and compressed", file(noisy, 90), operator.Denoise, "JPEG of quality 90, noise of about 0.0"},
-		{"noisy and more compressed", file(noisy, 70), operator.JPEG, "JPEG of quality 70, noise of about 0.0"},
+		{"noisy and compressed", file(noisy, 90), operator.Denoise, "JPEG of quality 90, noise of about 0.12"},
+		{"noisy and more compressed", file(noisy, 70), operator.JPEG, "JPEG of quality 70, noise of about 0.12"},
 		{"mostly noise, compressed", file(mostly, 65), operator.Denoise, "JPEG of quality 65, noise of about 0.2"},
-		{"mostly noise, and strongly compressed", file(mostly, 20), operator.JPEG, "JPEG of quality 20, noise of about 0.1"},
+		{"mostly noise, and strongly compressed", file(mostly, 20), operator.JPEG, "JPEG of quality 20, noise of about 0.2"},
 	} {
 		if found, task, err := examine(c.path, operator.Builtin()); err != nil || task != c.task || !strings.Contains(found, c.found) {
 			t.Errorf("%s: %q, task %q, %v", c.name, found, task, err)

@@ -13,19 +13,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/report/table"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/coordinator/shard"
 	"ddiff/internal/redact"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/report/sweep"
+	"ddiff/internal/report/table"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 

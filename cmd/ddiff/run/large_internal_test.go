@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"ddiff/internal/cli"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	restorer "ddiff/restore/picture"
-	"ddiff/restore/raster"
 )
 
 // TestChooseLarge: large noisy pictures have one evaluation of the network in each step, unless a person chose.

@@ -16,11 +16,10 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/photograph"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/operator"
-	"ddiff/restore/operator/drawfile"
 )
 
 // white is that of 8 bits.
@@ -32,9 +31,9 @@ type restoreOptions struct {
 	into    string // folder of the restored pictures; empty: that of each input
 	results string // output of the campaign, which is kept
 	force   bool
-	prefer  string             // see [prefer]
-	chosen  bool               // nobody stated the task
-	blur    drawfile.BlurShape // of the width that is estimated in each picture; empty: none
+	prefer  string               // see [prefer]
+	chosen  bool                 // nobody stated the task
+	blur    photograph.BlurShape // of the width that is estimated in each picture; empty: none
 	outputOptions
 }
 
@@ -68,7 +67,7 @@ func newRestoreCommand(c manifest.Catalogue) *cobra.Command {
 	o.Measurements.Add(f)
 	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures, or, of one picture, its file (default: beside each input)")
 	o.add(f)
-	f.BoolVar(&o.force, "force", false, "replace existing files")
+	f.BoolVar(&o.force, "force", false, "restore again, and replace earlier restored pictures")
 	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: none are kept)")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")
 	f.StringVar(&o.prefer, "prefer", "", "`detail`: sharper, in super_resolution by 4 or more; it cost 0.55 dB on eight photographs (default: the highest PSNR)")
@@ -149,7 +148,7 @@ func (o restoreOptions) restoreGroup(ctx context.Context, flags *pflag.FlagSet, 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.checkDraws(spec), o.checkPreview(spec)); err != nil {
+	if err := errors.Join(o.lookAtDraws(spec, stderr), o.checkPreview(spec)); err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
 	if spec.KeepStates != "" && o.results == "" {
@@ -222,7 +221,10 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 	if o.results != "" {
 		spec.Output = o.results
 	}
-	o.Spec.Output = spec.Output // --out is not that of run
+	o.Spec.Output = spec.Output    // --out is not that of run
+	if len(o.OperatorFiles) == 0 { // an operator of one's own has its own form
+		spec.Dataset.KernelForm = item.KernelPSF
+	}
 	for _, name := range o.Methods {
 		if _, err := o.Catalogue.Methods.Find(name); err != nil && name != autoMethod {
 			names := append([]string{autoMethod}, o.Catalogue.Methods.Names()...)
@@ -267,16 +269,16 @@ func (o *restoreOptions) complete(spec *manifest.Spec, auto bool) error {
 			return err
 		}
 	}
-	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") && o.blur == "" {
-		return cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=auto, or std=N, N = 256 · (standard deviation in pixels) / " +
-			"(shorter side in pixels), or the blur itself with --kernel FILE; --sigma is the noise"))
-	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
 	d := o.Catalogue.Operators.Known(spec.Tasks[0].Name)
+	if d.Width != "" && spec.Dataset.Kernel == "" && !o.hasParam(d.Width) && o.blur == "" {
+		return cli.Usage(fmt.Errorf("restore: task %s needs the width of the blur: give --param %[2]s=auto, or %[2]s=N, N = 256 · (standard deviation in pixels) / "+
+			"(shorter side in pixels), or the blur itself with --kernel FILE; --sigma is the noise", d.Name, d.Width))
+	}
 	if d.Input != "" && given[d.Input] == "" && d.Given == nil {
 		return cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, d.Input, d.Input))
 	}
-	if o.keepObserved && (d.Input != drawfile.Mask || spec.Dataset.Mask == "") {
+	if o.keepObserved && (d.Input != photograph.Mask || spec.Dataset.Mask == "") {
 		return cli.Usage(fmt.Errorf("restore: observed pixels are kept only in inpainting with a mask, task %s observes none as they are; do not ask to keep them", spec.Tasks[0].Name))
 	}
 	return nil

@@ -12,11 +12,11 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
-	"ddiff/restore/job"
 	"ddiff/restore/operator"
-	"ddiff/restore/operator/drawfile"
-	"ddiff/restore/raster"
 )
 
 const (
@@ -45,7 +45,7 @@ func (o *restoreOptions) takeBlur() error {
 			return errors.New("--param std=auto and --kernel: give one of them")
 		}
 		o.Params = slices.Delete(slices.Clone(o.Params), i, i+1)
-		o.blur = drawfile.Gaussian
+		o.blur = photograph.Gaussian
 		return nil
 	}
 	radius, drawn := strings.CutPrefix(o.Measurements.Kernel(), diskKernel)
@@ -54,7 +54,7 @@ func (o *restoreOptions) takeBlur() error {
 	}
 	r, err := strconv.ParseFloat(radius, 64)
 	if radius == autoWidth {
-		o.blur, r, err = drawfile.Disk, 1, nil // of a file that stands for those of the pictures
+		o.blur, r, err = photograph.Disk, 1, nil // of a file that stands for those of the pictures
 	}
 	if err != nil || !(r > 0 && r <= largestRadius) {
 		return fmt.Errorf("--kernel %s: give %sauto, or a radius in pixels above 0 and up to %d", o.Measurements.Kernel(), diskKernel, largestRadius)
@@ -66,7 +66,7 @@ func (o *restoreOptions) takeBlur() error {
 
 // drawDisk returns the path of the kernel file of a disk, below the user's folder for caches, so that passports name a file.
 func drawDisk(radius float64) (path string, err error) {
-	d := drawfile.DrawDisk(radius)
+	d := photograph.DrawDisk(radius)
 	data, err := raster.EncodeNPY(d.Dims, d.Data)
 	if err != nil {
 		return "", fmt.Errorf("draw the kernel of a disk: %w", err)
@@ -92,7 +92,7 @@ func (w *pictureWriter) estimateBlurs(inputs []*picture) []*picture {
 	}
 	return slices.DeleteFunc(inputs, func(in *picture) bool {
 		said, err := w.estimateBlur(in)
-		if errors.Is(err, drawfile.ErrNoWidth) {
+		if errors.Is(err, photograph.ErrNoWidth) {
 			err = fmt.Errorf("%w; give a number", err)
 		}
 		if err != nil {
@@ -122,10 +122,10 @@ func (w *pictureWriter) estimateBlur(in *picture) (said string, err error) {
 	if err != nil {
 		return "", err
 	}
-	other := map[drawfile.BlurShape]drawfile.BlurShape{drawfile.Gaussian: drawfile.Disk, drawfile.Disk: drawfile.Gaussian}[w.blur]
+	other := map[photograph.BlurShape]photograph.BlurShape{photograph.Gaussian: photograph.Disk, photograph.Disk: photograph.Gaussian}[w.blur]
 	second, failed := look.Width(data, other)
 	better := failed == nil && second.Misfit < betterShape*found.Misfit
-	if w.blur == drawfile.Gaussian {
+	if w.blur == photograph.Gaussian {
 		std := job.WidthIn(found.Pixels, image)
 		in.params = map[string]float64{blurWidth: std}
 		said = fmt.Sprintf("its blur has a standard deviation of about %.2g pixels (%.2g to %.2g): std=%g", found.Pixels, found.Low, found.High, std)
@@ -148,13 +148,13 @@ func (w *pictureWriter) estimateBlur(in *picture) (said string, err error) {
 
 // blurOf describes the blur of a picture for which a person stated nothing, with what would undo it; "" where there is hardly any.
 func blurOf(data []byte) string {
-	gaussian, err := job.Look{}.Width(data, drawfile.Gaussian)
+	gaussian, err := job.Look{}.Width(data, photograph.Gaussian)
 	if err != nil || gaussian.Low < leastBlur {
 		return ""
 	}
 	text := fmt.Sprintf("a blur of about %.2g pixels (%.2g to %.2g)", gaussian.Pixels, gaussian.Low, gaussian.High)
 	remedy := fmt.Sprintf("--param %s=auto", blurWidth)
-	if disk, err := (job.Look{}).Width(data, drawfile.Disk); err == nil && disk.Misfit < betterShape*gaussian.Misfit {
+	if disk, err := (job.Look{}).Width(data, photograph.Disk); err == nil && disk.Misfit < betterShape*gaussian.Misfit {
 		text = fmt.Sprintf("a blur as of a lens out of focus, a disk with a radius of %.2g pixels (%.2g to %.2g)", disk.Pixels, disk.Low, disk.High)
 		remedy = "--kernel " + diskKernel + "auto"
 	}

@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strconv"
 
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
 	restorer "ddiff/restore/picture"
 	"ddiff/storage"
 )

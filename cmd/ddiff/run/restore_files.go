@@ -14,16 +14,17 @@ import (
 	"sync"
 	"syscall"
 
-	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
+	"ddiff/internal/record"
 	"ddiff/internal/regular"
+	"ddiff/internal/report/sweep"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/operator"
-	"ddiff/restore/passport"
 	restorer "ddiff/restore/picture"
-	"ddiff/restore/raster"
 )
 
 // chosenRun tells the second file of the best of several runs.
@@ -79,14 +80,12 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
-			return nil, nil, nil, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
+			refused[arg] = fmt.Errorf("%w; give pictures, .npy files or folders of them", errors.Unwrap(err))
 		case info.IsDir():
 			root := arg + string(filepath.Separator) // also of a link
 			err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 				_, again := restoredName(e.Name())
 				switch {
-				case err != nil && path == root:
-					return fmt.Errorf("%s: %w", path, errors.Unwrap(err))
 				case err != nil:
 					refused[path] = errors.Unwrap(err)
 				case path == root:
@@ -94,7 +93,7 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 					skip(path, manifest.SkipWritten)
 					return skipDir(e)
 				case strings.HasPrefix(e.Name(), "."):
-					if !e.IsDir() && isMeasurement(path) {
+					if manifest.HidesImages(e.Name(), e.IsDir(), isMeasurement(path)) {
 						skip(path, manifest.SkipHidden)
 					}
 					return skipDir(e)
@@ -122,10 +121,8 @@ func findPictures(args []string, recursive bool) (inputs []*picture, refused map
 			if err := add(arg, ""); err != nil {
 				return nil, nil, nil, err
 			}
-		case len(args) > 1:
-			refused[arg] = errNoMeasurement
 		default:
-			return nil, nil, nil, fmt.Errorf("%s: %w", arg, errNoMeasurement)
+			refused[arg] = errNoMeasurement
 		}
 	}
 	if len(inputs) == 0 && len(refused) > 0 {
@@ -158,25 +155,66 @@ func skipDir(e fs.DirEntry) error {
 }
 
 // distinguish gives restored pictures in a folder, or beside their inputs, different names, also where a file system ignores case: pictures of
-// one name and different extensions keep their extension, and a name that is still taken gets a number.
+// one name and different extensions keep their extension, and a name that is still taken gets a number. A name of these under which an earlier command restored
+// the picture stays, whatever its neighbours are now.
 func distinguish(inputs []*picture, folder string) {
-	targets := map[string]int{}
+	place := func(in *picture) string { return cli.Fold(in.target(folder, "")) }
+	targets, wholes := map[string]int{}, map[string]int{}
 	for _, in := range inputs {
-		targets[cli.Fold(in.target(folder, ""))]++
+		targets[place(in)]++
+		wholes[place(in.named(filepath.Base(in.path)))]++
 	}
+	taken, named := map[string]bool{}, map[*picture]bool{}
 	for _, in := range inputs {
-		if targets[cli.Fold(in.target(folder, ""))] > 1 {
-			in.base = filepath.Base(in.path)
+		plain, whole := in.base, filepath.Base(in.path)
+		if in.base = whole; targets[place(in.named(plain))] == 1 {
+			in.base = plain
+		}
+		if earlier, ok := in.earlier(folder, plain, whole, wholes[place(in.named(whole))] > 1); ok {
+			in.base = earlier
+			named[in], taken[place(in)] = true, true
 		}
 	}
-	taken := map[string]bool{}
 	for _, in := range inputs {
 		base := in.base
-		for n := 2; taken[cli.Fold(in.target(folder, ""))]; n++ {
+		for n := 2; !named[in] && taken[place(in)]; n++ {
 			in.base = fmt.Sprintf("%s-%d", base, n)
 		}
-		taken[cli.Fold(in.target(folder, ""))] = true
+		taken[place(in)] = true
 	}
+}
+
+// named returns the picture with another name of its restored picture.
+func (p *picture) named(base string) *picture {
+	other := *p
+	other.base = base
+	return &other
+}
+
+// earlier returns the name under which an earlier command restored a picture: without its extension, with it, or with a number. It looks where the present name has
+// no file, or is contested.
+func (p *picture) earlier(folder, plain, whole string, contested bool) (base string, ok bool) {
+	exists := func(base string) bool {
+		_, err := os.Lstat(p.named(base).target(folder, ""))
+		return err == nil
+	}
+	if exists(p.base) && !contested {
+		return "", false
+	}
+	names := []string{plain, whole}
+	for n := 2; exists(fmt.Sprintf("%s-%d", whole, n)); n++ {
+		names = append(names, fmt.Sprintf("%s-%d", whole, n))
+	}
+	for _, base := range names {
+		old, err := passportOf(p.named(base).target(folder, ""))
+		if err != nil || old == nil {
+			continue
+		}
+		if data, err := regular.Read(p.path, manifest.MaxFileBytes); err == nil && regular.SHA256(data) == old.Item.Measurement.SHA256 {
+			return base, true
+		}
+	}
+	return "", false
 }
 
 // errNoMeasurement is the error of an argument in a format that is not read.
@@ -216,7 +254,7 @@ type pictureWriter struct {
 	written int
 	warned  int // also of those that are restored already
 	skipped int // inputs that are restored already
-	counts  manifest.Counts
+	counts  record.Counts
 	total   *totals
 	full    error // no space is left for a restored picture, so that no further one is restored
 }
@@ -330,7 +368,7 @@ func passportOf(path string) (*passport.Passport, error) {
 func (w *pictureWriter) skipEqual(existing []*picture) (lacking []*picture) {
 	for _, in := range existing {
 		p := w.pictures(in)[0]
-		if r := in.restored; r != nil && !w.unchecked && w.results == "" && slices.ContainsFunc(r.Warnings, func(a item.Warning) bool { return a.Code == item.WarnChanged }) {
+		if r := in.restored; r != nil && !w.unchecked && w.results == "" && slices.ContainsFunc(r.Warnings, func(a item.Warning) bool { return a.Code == photograph.WarnChanged }) {
 			p.Task.Sigma, p.Task.Params = new(item.Sigma(r.Item.Sigma)), r.Item.Params
 		}
 		if r := in.restored; r != nil && p.Task.Tile == 0 && r.Item.Tile == w.session.Large.Side && r.Item.Overlap == w.session.Large.Overlap {
@@ -401,7 +439,7 @@ func (w *pictureWriter) settled(res restored) error {
 
 // doubtOf returns the index of the warning of a doubt that led to no other settings, -1 for none.
 func doubtOf(res item.Result) int {
-	return slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt })
+	return slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == photograph.WarnDoubt })
 }
 
 // outcomeLeft is the outcome of a picture that is left as it is.
@@ -410,7 +448,7 @@ const outcomeLeft item.Outcome = "skipped"
 // leaves reports whether a picture is left as it is: nobody said that it needs a restoration, and one that is not to be believed at once would
 // make it worse. It says so; w.mu is locked.
 func (w *pictureWriter) leaves(res restored) bool {
-	i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == item.WarnDoubt || a.Code == item.WarnChanged })
+	i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == photograph.WarnDoubt || a.Code == photograph.WarnChanged })
 	if i < 0 || !w.chosen || w.unchecked || res.Outcome != item.OutcomeDone {
 		return false
 	}
@@ -467,7 +505,7 @@ func (w *pictureWriter) writeInput(name string) error {
 		}
 	}
 	for _, tail := range tails {
-		if results[0].Item.Task == operator.PhaseRetrieval { // whose runs are turned at random, so that their mean says nothing
+		if w.Catalogue.Operators.Known(results[0].Item.Task).Ambiguous {
 			w.write(smallestResidual(runs[tail]), strings.TrimPrefix(tail+"."+chosenRun, "."))
 			continue
 		}

@@ -11,11 +11,11 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 const (

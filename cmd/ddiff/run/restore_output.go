@@ -3,21 +3,21 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/raster/tiff"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/operator"
-	"ddiff/restore/operator/drawfile"
-	"ddiff/restore/passport"
-	restorer "ddiff/restore/picture"
-	"ddiff/restore/raster"
-	"ddiff/restore/raster/tiff"
 )
 
 // outputOptions are the flags of the files that restore writes.
@@ -33,7 +33,7 @@ type outputOptions struct {
 
 func (o *outputOptions) add(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "format", "", "format of restored pictures: png, jpeg, tiff or webp (default: that of --out's extension, or of the picture; PNG for 16 bits and arrays)")
-	f.IntVar(&o.quality, "quality", restorer.DefaultQuality, "quality of JPEG files, 1 to 100; WebP is written without loss")
+	f.IntVar(&o.quality, "quality", photograph.DefaultQuality, "quality of JPEG files, 1 to 100; WebP is written without loss")
 	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture, and the folders of files")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "also restore the pictures of folders in folders; --out gets the same folders")
 	f.BoolVar(&o.keepObserved, "keep-observed", false, "keep the observed pixels of a picture with a mask as they are (default in inpaint)")
@@ -65,7 +65,7 @@ func isMeasurement(path string) bool {
 
 // restoredName returns the name of a file without the end of restored pictures.
 func restoredName(name string) (stem string, ok bool) {
-	if _, known := restorer.FormatOf(name); !known {
+	if _, known := photograph.FormatOf(name); !known {
 		return name, false
 	}
 	return strings.CutSuffix(strings.TrimSuffix(name, filepath.Ext(name)), restoredSuffix)
@@ -79,8 +79,8 @@ func naturalExtension(path string) string {
 			bits = tiff.Bits(data)
 		}
 	}
-	f := restorer.NaturalFormat(b, bits)
-	if own, ok := restorer.FormatOf(path); ok && own == f {
+	f := photograph.NaturalFormat(b, bits)
+	if own, ok := photograph.FormatOf(path); ok && own == f {
 		return filepath.Ext(path)
 	}
 	return f.Extension()
@@ -91,29 +91,29 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 	if o.quality < 1 || o.quality > 100 {
 		return fmt.Errorf("--quality: %d is not from 1 to 100", o.quality)
 	}
-	var format restorer.Format
+	var format photograph.Format
 	if o.format != "" {
 		var err error
-		if format, err = restorer.ParseFormat(strings.ToLower(o.format)); err != nil {
+		if format, err = photograph.ParseFormat(strings.ToLower(o.format)); err != nil {
 			return fmt.Errorf("--format: %w", err)
 		}
 		for _, in := range inputs {
-			if own, ok := restorer.FormatOf(in.ext); !ok || own != format {
+			if own, ok := photograph.FormatOf(in.ext); !ok || own != format {
 				in.ext = format.Extension()
 			}
 		}
 	}
 	if o.preview > 0 {
-		if o.format != "" && format != restorer.PNG {
+		if o.format != "" && format != photograph.PNG {
 			return fmt.Errorf("--format %s: a preview is a PNG file; leave --format out", o.format)
 		}
 		for _, in := range inputs {
-			in.ext = restorer.PNG.Extension()
+			in.ext = photograph.PNG.Extension()
 		}
 	}
 	info, err := os.Stat(o.into)
 	ext := strings.ToLower(filepath.Ext(o.into))
-	written, ok := restorer.FormatOf(o.into)
+	written, ok := photograph.FormatOf(o.into)
 	if o.into == "" || err == nil && info.IsDir() || !ok && !manifest.IsImage(o.into) && ext != ".heic" && ext != ".avif" {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 		return fmt.Errorf("--out %s is a file, and there are %d pictures; give a folder", o.into, len(inputs))
 	case o.format != "" && format != written:
 		return fmt.Errorf("--out %s is a %s file, and --format is %s; leave --format out, or name another file", o.into, written, format)
-	case o.preview > 0 && written != restorer.PNG:
+	case o.preview > 0 && written != photograph.PNG:
 		return fmt.Errorf("--out %s: a preview is a PNG file; name one, or a folder", o.into)
 	}
 	path, err := filepath.Abs(o.into)
@@ -135,18 +135,26 @@ func (o *restoreOptions) resolveOutput(inputs []*picture) error {
 	return nil
 }
 
-// checkDraws refuses a mask or kernel that is probably not what it was given as, before anything is computed. A file that cannot be read fails its pictures.
-func (o *restoreOptions) checkDraws(spec *manifest.Spec) error {
-	for name, path := range map[string]string{drawfile.Mask: spec.Dataset.Mask, drawfile.Kernel: spec.Dataset.Kernel} {
-		if path == "" || o.force {
+// lookAtDraws refuses a mask or kernel that is probably not what it was given as, before anything is computed, and says how much a mask changes. A file that cannot
+// be read fails its pictures.
+func (o *restoreOptions) lookAtDraws(spec *manifest.Spec, stderr io.Writer) error {
+	for name, path := range map[string]string{photograph.Mask: spec.Dataset.Mask, photograph.Kernel: spec.Dataset.Kernel} {
+		if path == "" {
 			continue
 		}
 		data, err := regular.Read(path, manifest.MaxFileBytes)
 		if err != nil {
 			continue
 		}
-		if f, err := drawfile.Read(name, data); err == nil && f.Doubt != "" {
-			return fmt.Errorf("--%s %s: %s; --force uses it as it is", name, path, f.Doubt)
+		f, err := photograph.ReadDraw(name, data, spec.Dataset.DrawForm())
+		switch {
+		case err != nil:
+		case f.Doubt != "" && name == photograph.Mask:
+			return fmt.Errorf("--mask %s: %s", relative(path), f.Doubt)
+		case f.Doubt != "" && !o.unchecked:
+			return fmt.Errorf("--kernel %s: %s; --unchecked uses it as it is", relative(path), f.Doubt)
+		case name == photograph.Mask && !o.JSON && !o.Quiet:
+			fmt.Fprintln(stderr, cli.Printable(fmt.Sprintf("mask %s: %.2g %% of the pixels are lost, and filled", relative(path), 100*f.Lost())))
 		}
 	}
 	return nil
@@ -157,13 +165,13 @@ func (o *restoreOptions) keep(flags *pflag.FlagSet, spec *manifest.Spec) bool {
 	if flags.Changed("keep-observed") {
 		return o.keepObserved
 	}
-	return spec.Tasks[0].Name == operator.Inpaint
+	return o.Catalogue.Operators.Known(spec.Tasks[0].Name).KeepsObserved()
 }
 
 // encode returns the file of a restored picture in the format of its target, and warnings of what this file cannot have of the measurement's. restored
 // is its PNG file; img is nil where only that file is known.
 func (o *restoreOptions) encode(in *picture, target string, restored []byte, img *raster.Image, r *item.ValueRange) ([]byte, []item.Warning, error) {
-	format, _ := restorer.FormatOf(target)
+	format, _ := photograph.FormatOf(target)
 	data, err := regular.Read(in.path, manifest.MaxFileBytes)
 	if err != nil {
 		return nil, nil, err
@@ -179,11 +187,11 @@ func (o *restoreOptions) encode(in *picture, target string, restored []byte, img
 	if o.strip {
 		return file, nil, err
 	}
-	return file, restorer.Losses(data, format), err
+	return file, photograph.Losses(data, format), err
 }
 
 // encodeFrom is encode of a measurement's file.
-func (o *restoreOptions) encodeFrom(data []byte, format restorer.Format, restored []byte, img *raster.Image, r *item.ValueRange) (_ []byte, err error) {
+func (o *restoreOptions) encodeFrom(data []byte, format photograph.Format, restored []byte, img *raster.Image, r *item.ValueRange) (_ []byte, err error) {
 	var source *raster.Picture
 	if !raster.IsNPY(data) {
 		if source, err = raster.DecodePicture(data); err != nil {
@@ -191,17 +199,17 @@ func (o *restoreOptions) encodeFrom(data []byte, format restorer.Format, restore
 		}
 	}
 	switch {
-	case format == restorer.PNG && source == nil:
+	case format == photograph.PNG && source == nil:
 		return restored, nil
-	case format == restorer.PNG && source.Alpha == nil && r == nil:
-		return restorer.Beside(restored, source, data, o.strip)
+	case format == photograph.PNG && source.Alpha == nil && r == nil:
+		return photograph.Beside(restored, source, data, o.strip)
 	}
 	if img == nil {
 		if img, err = raster.DecodeResult(restored); err != nil {
 			return nil, err
 		}
 	}
-	options := restorer.FileOptions{Format: format, Quality: o.quality, Strip: o.strip}
+	options := photograph.FileOptions{Format: format, Quality: o.quality, Strip: o.strip}
 	if r != nil && source != nil {
 		options.Range = &[2]float64{r[0], r[1]}
 	}
@@ -210,12 +218,12 @@ func (o *restoreOptions) encodeFrom(data []byte, format restorer.Format, restore
 
 // hasForm reports whether the existing restored picture of an input is in the form that the flags ask for.
 func (o *restoreOptions) hasForm(in *picture, target string) bool {
-	format, _ := restorer.FormatOf(target)
+	format, _ := photograph.FormatOf(target)
 	file, failed := regular.Read(target, manifest.MaxFileBytes)
 	source, err := regular.Read(in.source(), manifest.MaxFileBytes)
 	if errors.Join(failed, err) != nil {
 		return false
 	}
-	ok, err := restorer.HasForm(file, source, restorer.FileOptions{Format: format, Quality: o.quality, Strip: o.strip})
+	ok, err := photograph.HasForm(file, source, photograph.FileOptions{Format: format, Quality: o.quality, Strip: o.strip})
 	return ok && err == nil
 }

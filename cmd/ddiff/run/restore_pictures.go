@@ -15,15 +15,16 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
-	"ddiff/manifest"
+	"ddiff/internal/hostmemory"
+	"ddiff/internal/record"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/solver"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	restorer "ddiff/restore/picture"
-	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 // configure opens the prior and makes the configuration of the sessions. It opens the runtimes only where the precision auto asks the device.
@@ -77,7 +78,7 @@ func (o *restoreOptions) sessionConfig(p *prior.Prior, build solver.Build, divid
 	if cfg.Whole = cfg.Memory; cfg.Whole == 0 { // no limit
 		cfg.Whole = math.MaxInt64
 	}
-	if free := job.FreeMemory(); free > 0 {
+	if free := hostmemory.Free(); free > 0 {
 		cfg.Whole = min(cfg.Whole, free)
 	}
 	return cfg
@@ -119,14 +120,14 @@ func (w *pictureWriter) pictures(in *picture) []restorer.Picture {
 		}
 		out = append(out, restorer.Picture{
 			Name: in.name, Measurement: restorer.File{Path: in.path}, Original: restorer.File{Path: in.whole}, Mask: restorer.File{Path: d.Mask}, Kernel: restorer.File{Path: cmp.Or(in.kernel, d.Kernel)},
-			Range: d.MeasurementRange, Task: t,
+			Range: d.MeasurementRange, Form: d.DrawForm(), Task: t,
 		})
 	}
 	return out
 }
 
 // restore restores the inputs in this process, with an equal share of them on each device, and writes each picture as soon as it is finished.
-func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Runtime, todo []*picture) (counts manifest.Counts, err error) {
+func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Runtime, todo []*picture) (counts record.Counts, err error) {
 	out := w.stdout
 	if w.JSON {
 		out = io.Discard // pictureWriter prints the objects
@@ -152,19 +153,22 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 		}
 		cfg := w.session
 		cfg.Runtime, cfg.Memory, cfg.Whole = rt, cfg.Memory/int64(len(runtimes)), cfg.Whole/int64(len(runtimes))
-		made := map[int]float64{} // steps by picture
+		made, before := map[int]float64{}, map[int]float64{} // steps by picture, and those of its restorations that were doubted
 		estimated := estimate{pace: w.show.Pace, items: len(part), expect: w.show.Expect}
 		cfg.Progress = func(p restorer.Progress) {
 			places := make([]int, len(p.Pictures))
 			for k, i := range p.Pictures {
 				places[k] = begin + i
 			}
-			w.show.Entered(counts.Items, steps.all(places, p.Steps), true)
+			done := float64(p.Step) + p.Share
 			for _, i := range p.Pictures {
-				now := max(made[i], float64(p.Step)+p.Share) // a doubted picture is restored again
-				w.show.Advanced(now - made[i])
-				made[i] = now
+				if done == 0 {
+					before[i] = made[i]
+				}
+				w.show.Advanced(before[i] + done - made[i])
+				made[i] = before[i] + done
 			}
+			w.show.Entered(counts.Items, steps.all(places, p.Steps, int(before[p.Pictures[0]])), true)
 			if line := estimated.of(p); line != "" {
 				name := part[p.Pictures[0]].Name
 				if n := len(p.Pictures); n > 1 {

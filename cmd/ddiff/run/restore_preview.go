@@ -7,16 +7,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/operator"
-	"ddiff/restore/raster"
 )
 
 const (
@@ -30,7 +28,6 @@ const blurWidth = "std"
 
 // checkPreview refuses a preview of what a part of a picture does not show.
 func (o *restoreOptions) checkPreview(spec *manifest.Spec) error {
-	allowed := []string{operator.Denoise, operator.SuperResolution, operator.GaussianDeblur, operator.MotionDeblur, operator.Colorize, operator.HDR}
 	switch task := spec.Tasks[0].Name; {
 	case o.preview == 0:
 		return nil
@@ -38,7 +35,7 @@ func (o *restoreOptions) checkPreview(spec *manifest.Spec) error {
 		return fmt.Errorf("--preview: %d is less than %d pixels", o.preview, minPreview)
 	case o.results != "":
 		return errors.New("--preview: it keeps no results; leave --results out")
-	case spec.Dataset.Mask != "" || !slices.Contains(allowed, task):
+	case spec.Dataset.Mask != "" || !o.Catalogue.Operators.Known(task).Local:
 		return fmt.Errorf("--preview: task %s needs the whole picture", task)
 	}
 	return nil

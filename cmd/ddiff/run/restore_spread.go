@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"ddiff/internal/cli"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/restore/raster"
 	"ddiff/restore/item"
-	"ddiff/restore/metric"
-	"ddiff/restore/raster"
 )
 
 // deviationScale enlarges the deviation picture: white is a quarter of the range from black to white.

@@ -8,13 +8,12 @@ type stepCount struct {
 	of []int // by restoration; 0: not known yet
 }
 
-// all returns the steps of all restorations when those at some places have so many. Unknown ones count as these; of one that is made again the larger number
-// counts.
-func (s *stepCount) all(places []int, steps int) int {
+// all returns the steps of all restorations when those at some places have so many, after others that were made before. Unknown ones count as these.
+func (s *stepCount) all(places []int, steps, before int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range places {
-		s.of[i] = max(s.of[i], steps)
+		s.of[i] = max(s.of[i], before+steps)
 	}
 	sum := 0
 	for _, known := range s.of {

@@ -10,17 +10,20 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/serve/output"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
 	"ddiff/internal/cli/localpage"
 	"ddiff/internal/cli/resultname"
+	"ddiff/internal/coordinator/serve/output"
+	"ddiff/internal/report"
+	"ddiff/internal/report/result"
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 func newRunCommand(c manifest.Catalogue) *cobra.Command {
@@ -50,6 +53,9 @@ func newRunCommand(c manifest.Catalogue) *cobra.Command {
 			}
 			if note := campaign.DefaultsNote(spec); note != "" && !o.JSON && !o.Quiet {
 				fmt.Fprintln(stderr, note)
+			}
+			if note := o.Catalogue.EqualRuns(spec); note != "" { // also beside JSON
+				fmt.Fprintln(stderr, cli.Printable("warning: "+note))
 			}
 			if o.DryRun {
 				return dryRun(cmd.Context(), spec, o, skipped, stdout, stderr)
@@ -89,6 +95,13 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		}
 		if o.JSON { // otherwise they were reported
 			e.Show.LeaveOut(skipped)
+		}
+		say := sync.OnceFunc(func() {
+			e.Show.Say("report: " + storage.Locate(spec.Output, report.KeyPage) + " has the results so far; reload it, it grows to the end")
+		})
+		e.Reported = func() {
+			resultname.Link(ctx, spec.Output, stderr)
+			say()
 		}
 		return e.Run(ctx, stdout, o.JSON)
 	})

@@ -18,13 +18,14 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	restorer "ddiff/restore/picture"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 // sessionBatch is the default number of pictures of a request that are solved together.
@@ -50,7 +51,7 @@ func newSessionCommand(c manifest.Catalogue) *cobra.Command {
 	f.StringVar(&s.Spec.Prior, "prior", manifest.PriorBundled, "bundled, bundled:base, an ONNX file or the `folder` of a bundle")
 	f.IntVar(&s.Spec.Batch, "batch", sessionBatch, "largest `number` of pictures of a request that are solved together")
 	f.StringVar(&s.format, "encode", "", "read the PNG file of a result on standard input, and write it in another `format`: jpeg, tiff or webp")
-	f.IntVar(&s.quality, "quality", restorer.DefaultQuality, "quality of --encode jpeg, 1 to 100")
+	f.IntVar(&s.quality, "quality", photograph.DefaultQuality, "quality of --encode jpeg, 1 to 100")
 	f.BoolVar(&s.unchecked, "unchecked", false, "restore with the stated sigma alone, and return also a result that does not explain its picture")
 	s.AddDevice(f, onnxruntime.ProviderAuto)
 	s.AddBuild(f)
@@ -257,6 +258,10 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 		return nil, err
 	}
 	spec.Dataset.Mask, spec.Dataset.Kernel = masks[0].Path, kernel.Path
+	spec.Dataset.MaskShows, spec.Dataset.KernelForm = r.MaskShows, r.KernelForm
+	if r.Operator == "" {
+		spec.Dataset.KernelForm = cmp.Or(r.KernelForm, item.KernelPSF)
+	}
 	o.keepObserved = r.KeepObserved != nil && *r.KeepObserved
 	if err := o.complete(spec, method == autoMethod && r.Preset == "" && len(r.Solver) == 0); err != nil {
 		return nil, err
@@ -265,7 +270,7 @@ func (s *session) plan(r *request) ([]restorer.Picture, error) {
 	if err := spec.ValidateRestorations(o.Catalogue); err != nil {
 		return nil, err
 	}
-	spec.KeepObserved = spec.Tasks[0].Name == operator.Inpaint
+	spec.KeepObserved = o.Catalogue.Operators.Known(spec.Tasks[0].Name).KeepsObserved()
 	if r.KeepObserved != nil {
 		spec.KeepObserved = *r.KeepObserved
 	}

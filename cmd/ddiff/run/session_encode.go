@@ -7,15 +7,16 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/passport"
+	"ddiff/internal/restore/photograph"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
-	"ddiff/restore/passport"
 	restorer "ddiff/restore/picture"
-	"ddiff/restore/raster"
 )
 
 // encodeResult writes the PNG file of a result in the format of the options, as ddiff restore writes it.
 func (s *session) encodeResult(in io.Reader, out io.Writer) error {
-	format, err := restorer.ParseFormat(s.format)
+	format, err := photograph.ParseFormat(s.format)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("session: --encode: %w", err))
 	}
@@ -30,7 +31,7 @@ func (s *session) encodeResult(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("session: read the result: %w", err)
 	}
-	file, err := encodeFile(form.Image, form, png, png, restorer.FileOptions{Format: format, Quality: s.quality})
+	file, err := encodeFile(form.Image, form, png, png, photograph.FileOptions{Format: format, Quality: s.quality})
 	if err == nil {
 		_, err = out.Write(file)
 	}
@@ -38,8 +39,8 @@ func (s *session) encodeResult(in io.Reader, out io.Writer) error {
 }
 
 // encodeFile returns the file of a restored picture with its passport, which is that of its PNG file. source is its measurement, data the file of that.
-func encodeFile(img *raster.Image, source *raster.Picture, data, restored []byte, o restorer.FileOptions) ([]byte, error) {
-	file, err := restorer.EncodeFile(img, source, data, o)
+func encodeFile(img *raster.Image, source *raster.Picture, data, restored []byte, o photograph.FileOptions) ([]byte, error) {
+	file, err := photograph.EncodeFile(img, source, data, o)
 	if err != nil {
 		return nil, err
 	}
@@ -66,5 +67,5 @@ func withMetadata(png []byte, of restorer.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return restorer.Beside(png, source, data, false)
+	return photograph.Beside(png, source, data, false)
 }

@@ -12,11 +12,11 @@ import (
 	"math"
 	"strings"
 
+	"ddiff/internal/restore/raster"
+	"ddiff/internal/restore/raster/tiff"
 	"ddiff/restore/item"
 	"ddiff/restore/parameter"
 	restorer "ddiff/restore/picture"
-	"ddiff/restore/raster"
-	"ddiff/restore/raster/tiff"
 )
 
 const (
@@ -61,6 +61,9 @@ type request struct {
 	// Masks are those of the pictures, one each, in place of Mask.
 	Masks  []array `json:"masks"`
 	Kernel *array  `json:"kernel"`
+	// MaskShows and KernelForm are those of ddiff restore.
+	MaskShows  string `json:"mask_shows"`
+	KernelForm string `json:"kernel_form"`
 
 	err error           // the request is refused
 	ctx context.Context // ends when the request is cancelled

@@ -20,9 +20,9 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/fuzztest"
 	"ddiff/internal/regular"
+	"ddiff/internal/restore/onnx/onnxtest"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // values are little-endian float32 of a smooth picture.

@@ -8,13 +8,13 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/onnx/onnxtest"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/restore/raster"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	restorer "ddiff/restore/picture"
-	"ddiff/restore/prior"
-	"ddiff/restore/raster"
 )
 
 // TestResultsHaveTiles: the campaign of --results has the tiles that a large picture has without it, and none where the memory suffices.

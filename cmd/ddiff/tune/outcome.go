@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/report/statistic"
+	"ddiff/internal/report/sweep"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/tune"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/metric"
 	"ddiff/restore/parameter"
 )
 
@@ -128,7 +128,7 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 				if err != nil {
 					return nil, 0, err
 				}
-				image := tunedImage{Image: img, Fold: k + 1, Settings: settings, Metrics: figures.Metrics, merit: t.objective.Merit(figures)}
+				image := tunedImage{Image: img, Fold: k + 1, Settings: settings, Metrics: figures, merit: t.objective.Merit(figures)}
 				for _, r := range t.results[s] {
 					evaluations += r.Evaluations()
 				}

@@ -10,14 +10,14 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/shard"
-	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/report/sweep"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/tune"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/restore/method"
-	"ddiff/restore/prior"
 )
 
 // contest is a problem and a method: the settings that are compared, and the images.

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/report/table"
-	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
-	"ddiff/restore/metric"
+	"ddiff/internal/report"
+	"ddiff/internal/report/sweep"
+	"ddiff/internal/report/table"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/tune"
 	"ddiff/storage"
 )
 

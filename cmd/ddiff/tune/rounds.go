@@ -8,14 +8,15 @@ import (
 	"math"
 	"slices"
 
-	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
+	"ddiff/internal/report/entry"
+	"ddiff/internal/report/selection"
+	"ddiff/internal/report/statistic"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/tune"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/metric"
 )
 
 // solution is one setting of a contest on one image.
@@ -117,7 +118,7 @@ func (t *tuning) hasFailure(s solution) bool {
 
 // figures returns the figures of a setting on an image: the means over its measurements. ok is false if a measurement was not
 // restored.
-func (t *tuning) figures(s solution) (mean selection.Scores, ok bool, err error) {
+func (t *tuning) figures(s solution) (mean item.Metrics, ok bool, err error) {
 	runs := map[[32]byte][]item.Result{}
 	var order [][32]byte
 	list := slices.Clone(t.results[s])
@@ -137,18 +138,24 @@ func (t *tuning) figures(s solution) (mean selection.Scores, ok bool, err error)
 	n, names, sums := float64(len(order)), metric.Builtin().Names(), map[string]float64{}
 	for _, key := range order {
 		slices.SortFunc(runs[key], func(a, b item.Result) int { return cmp.Compare(a.Item.Run, b.Item.Run) })
-		f, ok := selection.CombineResults(t.rule, runs[key])
-		if !ok {
+		var done []*entry.Entry
+		for _, r := range runs[key] {
+			if r.Outcome == item.OutcomeDone {
+				done = append(done, &entry.Entry{Figures: entry.NewFigures(r.Metrics)})
+			}
+		}
+		if len(done) == 0 {
 			return mean, false, nil
 		}
+		f := entry.Combine(t.rule, done)
 		for _, name := range names {
 			sums[name] += f.Of(name) / n
 		}
 	}
-	mean.Metrics = item.Metrics{}
+	mean = item.Metrics{}
 	for _, name := range names {
 		if v := sums[name]; statistic.Defined(v) {
-			mean.Metrics[name] = v
+			mean[name] = v
 		}
 	}
 	return mean, len(order) > 0, nil

@@ -1,6 +1,6 @@
 // Package tune has the command ddiff tune, which chooses settings on some images and reports them on others.
 //
-// Package coordinator/tune divides the images and races the settings. This package plans the races of a campaign, solves
+// Package internal/tune divides the images and races the settings. This package plans the races of a campaign, solves
 // them with package embedded, and writes and prints the outcome.
 package tune
 
@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
+	"ddiff/internal/report/selection"
+	"ddiff/internal/report/sweep"
+	"ddiff/internal/restore/prior"
+	"ddiff/internal/tune"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/prior"
 )
 
 // tuneOptions are the flags of tune.
@@ -92,6 +92,9 @@ func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	}
 	if !o.JSON {
 		fmt.Fprint(stderr, skipped.Report(o.Quiet))
+	}
+	if note := o.Catalogue.EqualRuns(spec); note != "" {
+		fmt.Fprintln(stderr, cli.Printable("warning: "+note))
 	}
 	if o.DryRun {
 		return o.plan(ctx, spec, stdout, stderr)

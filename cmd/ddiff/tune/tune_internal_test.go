@@ -3,10 +3,10 @@ package tune
 import (
 	"testing"
 
-	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/tune"
+	"ddiff/internal/report/selection"
+	"ddiff/internal/restore/metric"
+	"ddiff/internal/tune"
 	"ddiff/restore/item"
-	"ddiff/restore/metric"
 )
 
 // TestTuneCountsFailedRuns: a setting that restores an image well in one run and fails in another loses to a setting that

@@ -1,8 +1,10 @@
 package campaign
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -69,10 +71,16 @@ func (o Options) imageCampaign(args []string) (spec *manifest.Spec, skipped mani
 		args = []string{from}
 	}
 	var paths []string
+	var missing error
+	gone := 0 // paths without a file, which are rows that fail beside others
 	for _, arg := range args {
 		switch ok, err := isDataset(arg, len(args) == 1); {
 		case isCampaign(arg) && from == "":
 			return nil, nil, fmt.Errorf("run: %s is a campaign file; give one campaign file alone, or images", arg)
+		case errors.Is(err, fs.ErrNotExist) && from == "":
+			missing = cmp.Or(missing, fmt.Errorf("run: %s: %w", arg, err))
+			paths = append(paths, arg)
+			gone++
 		case err != nil && from == "":
 			return nil, nil, fmt.Errorf("run: %s: %w", arg, err)
 		case !ok && len(args) > 1:
@@ -80,6 +88,9 @@ func (o Options) imageCampaign(args []string) (spec *manifest.Spec, skipped mani
 		default:
 			paths = append(paths, arg)
 		}
+	}
+	if missing != nil && gone == len(paths) {
+		return nil, nil, missing
 	}
 	if len(paths) == 0 {
 		return nil, nil, fmt.Errorf("run: none of the %d arguments is an image; give PNG, JPEG, TIFF or WebP files", len(args))

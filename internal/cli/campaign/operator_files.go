@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"ddiff/internal/cli"
+	"ddiff/internal/record"
 	"ddiff/internal/redact"
+	"ddiff/internal/restore/onnx/modelfile"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 )
 
 // OpenOperator reads an operator file. Its errors end a command with cli.ExitPrior.
@@ -100,12 +101,12 @@ func DefaultsNote(s *manifest.Spec) string {
 
 // SubmittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the
 // coordinator.
-func SubmittedOperators(c manifest.Catalogue, s *manifest.Spec) (manifest.Catalogue, []manifest.OperatorFile, error) {
+func SubmittedOperators(c manifest.Catalogue, s *manifest.Spec) (manifest.Catalogue, []record.OperatorFile, error) {
 	c, err := withOperators(c, s, true)
-	var out []manifest.OperatorFile
+	var out []record.OperatorFile
 	for _, path := range s.Operators() {
 		if f := c.Files[path]; f != nil {
-			out = append(out, manifest.OperatorFile{Path: path, SHA256: f.SHA256})
+			out = append(out, record.OperatorFile{Path: path, SHA256: f.SHA256})
 		}
 	}
 	return c, out, err

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/internal/cli"
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Options are the values of the flags of a campaign that a command runs in this process. Spec has those that override fields of the
@@ -125,6 +125,7 @@ type MeasurementFlags struct {
 	values string // of black and white, LOW,HIGH
 	mask   string
 	kernel string
+	form   item.DrawForm
 }
 
 // Add registers the flags.
@@ -137,6 +138,8 @@ func (m *MeasurementFlags) Add(f *pflag.FlagSet) {
 func (m *MeasurementFlags) AddFiles(f *pflag.FlagSet) {
 	f.StringVar(&m.mask, "mask", "", "mask `file` for inpainting: an image whose bright half is observed, or .npy of zeros and ones")
 	f.StringVar(&m.kernel, "kernel", "", "blur kernel `file` for motion, nonlinear and Gaussian blur: an image or .npy; square, odd side")
+	f.StringVar(&m.form.MaskShows, "mask-shows", "", "meaning of the bright pixels of masks: `lost or kept` (default kept, and a mask that looks inverted is doubted)")
+	f.StringVar(&m.form.KernelForm, "kernel-form", "", "`psf or correlation`: psf, the image of a point of light, or the kernel of a correlation, as in the paper's code (default psf in restore, else correlation)")
 }
 
 // Kernel returns the value of --kernel.
@@ -156,6 +159,15 @@ func (m *MeasurementFlags) set(flags *pflag.FlagSet, s *manifest.Spec) error {
 		}
 		s.Dataset.MeasurementRange = &item.ValueRange{a, b}
 		s.Override("dataset.measurement_range", "--measurement-range")
+	}
+	for _, f := range []struct {
+		flag, word string
+		into       *string
+	}{{"mask-shows", m.form.MaskShows, &s.Dataset.MaskShows}, {"kernel-form", m.form.KernelForm, &s.Dataset.KernelForm}} {
+		if flags.Changed(f.flag) {
+			*f.into = f.word
+			s.Override("dataset."+strings.ReplaceAll(f.flag, "-", "_"), "--"+f.flag)
+		}
 	}
 	for _, f := range []struct {
 		flag, path string

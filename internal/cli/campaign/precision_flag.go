@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/internal/cli"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // AddPrecision adds the flag of the precision of a campaign.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
 )
 

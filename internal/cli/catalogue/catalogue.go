@@ -4,10 +4,10 @@ package catalogue
 import (
 	"slices"
 
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 // Method describes one method.

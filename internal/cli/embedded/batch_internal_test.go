@@ -3,9 +3,9 @@ package embedded
 import (
 	"testing"
 
+	"ddiff/internal/restore/onnx/onnxruntime"
 	"ddiff/manifest"
 	"ddiff/restore/item"
-	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Small images are solved in larger batches, unless a number is stated; images of their own size may be large.

@@ -20,22 +20,23 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/table"
-	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/guard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/coordinator/shard"
+	"ddiff/internal/gpuworker/guard"
+	"ddiff/internal/record"
 	"ddiff/internal/redact"
+	"ddiff/internal/report"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/report/table"
+	"ddiff/internal/restore/job"
+	"ddiff/internal/restore/onnx/onnxruntime"
+	"ddiff/internal/restore/prior"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/item"
-	"ddiff/restore/job"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -211,9 +212,11 @@ type Campaign struct {
 	Keep    func(it *item.Item) bool       // nil: all
 	Settled func(res item.Result)          // sees each item in its final state; nil: nobody
 	Read    func(items int, complete bool) // sees how many items the dataset has so far; nil: nobody
-	queue   *embeddedQueue
-	scratch storage.Store
-	Show    *cli.Progress
+	// Reported is called for each report that is written while the campaign runs; nil: there is only the last one.
+	Reported func()
+	queue    *embeddedQueue
+	scratch  storage.Store
+	Show     *cli.Progress
 }
 
 // smallImages is the number of images of at most smallSide pixels, with CUDA smallSideCUDA, that are solved together; docs/data/devices.csv and gpu.csv have the
@@ -239,7 +242,7 @@ func batch(s *manifest.Spec, provider string) (items, pixels int) {
 func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinator.Run, []*gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.Spec, Prior: e.Prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.Store,
-		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Skipped: e.Show.Skipped, Catalogue: e.catalogue,
+		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Reported: e.Reported, Skipped: e.Show.Skipped, Catalogue: e.catalogue,
 		Finished: func(res item.Result, found bool) {
 			e.Show.Finished(res, found)
 			if e.Settled != nil {
@@ -330,7 +333,7 @@ func (e Campaign) Process(ctx context.Context, run *coordinator.Run, workers []*
 }
 
 // print prints the table and the counts.
-func (e Campaign) print(n manifest.Counts, s aggregate.Summary, ran error, stdout io.Writer, asJSON bool) error {
+func (e Campaign) print(n record.Counts, s aggregate.Summary, ran error, stdout io.Writer, asJSON bool) error {
 	if asJSON {
 		err := json.NewEncoder(stdout).Encode(map[string]any{
 			"done": n.Done, "failed": n.Failed, "dead": n.Dead, "pending": n.Pending, "out": e.Spec.Output,
@@ -356,7 +359,7 @@ func (e Campaign) print(n manifest.Counts, s aggregate.Summary, ran error, stdou
 	return incomplete(n, ran)
 }
 
-func incomplete(n manifest.Counts, ran error) error {
+func incomplete(n record.Counts, ran error) error {
 	switch {
 	case ran == nil && n.Pending > 0:
 		return fmt.Errorf("%w: %d results were deleted from the output meanwhile; rerun the same command", cli.ErrIncomplete, n.Pending)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"ddiff/internal/queue"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/telemetry"
 )
 

@@ -20,8 +20,8 @@ import (
 	"strings"
 
 	"ddiff/api"
-	"ddiff/coordinator/serve"
 	"ddiff/internal/cli"
+	"ddiff/internal/coordinator/serve"
 	"ddiff/internal/regular"
 )
 

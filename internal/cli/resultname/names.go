@@ -27,12 +27,12 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/internal/report"
+	"ddiff/internal/report/aggregate"
+	"ddiff/internal/report/sweep"
+	"ddiff/internal/report/table"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )

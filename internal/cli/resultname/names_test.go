@@ -12,9 +12,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/internal/report/sweep"
 	"ddiff/manifest"
 	"ddiff/restore/item"
 )

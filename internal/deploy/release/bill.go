@@ -12,7 +12,7 @@ import (
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 // bill is the content of a software bill of materials.

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 // runtimeLicence is the licence of ONNX Runtime. Not every package of it has the text.

@@ -19,7 +19,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"ddiff/restore/onnx/install"
+	"ddiff/internal/restore/onnx/install"
 )
 
 func main() {

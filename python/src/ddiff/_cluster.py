@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,9 +61,11 @@ class Cluster:
     def submit(self, campaign: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
         """Submits a campaign: the path of a campaign file, or its fields (docs/campaigns.md). Its paths are those of the coordinators' machines.
 
-        Idempotent: an existing campaign is returned. Raises ConnectionError if no coordinator answers, and ValueError with its reason if it refuses."""
+        Idempotent: an existing campaign is returned. Warns of runs that are all equal. Raises ConnectionError if no coordinator answers, and ValueError with its reason if it refuses."""
         body = json.dumps(dict(campaign)).encode() if isinstance(campaign, Mapping) else Path(campaign).read_bytes()
         made = json.loads(self._request("POST", "/campaigns", body, "application/yaml"))
+        if "warning" in made:
+            warnings.warn(made["warning"], stacklevel=2)
         return Campaign(self, made["id"])
 
     def campaign(self, id: str) -> Campaign:

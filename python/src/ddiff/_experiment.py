@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import tempfile
+import warnings
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ class Experiment:
     """The output of an experiment."""
 
     out: Path  #: Folder with results.csv, the report index.html and the pictures below items and restored.
+    left_out: tuple[str, ...] = ()  #: A line with the reason for each file of the dataset that was no photograph to degrade.
 
     def table(self) -> Any:
         """Returns a pandas DataFrame with one row per item: task, method, outcome, psnr, ssim, seconds, ... (docs/results.md). Needs pandas."""
@@ -98,18 +101,26 @@ def run(
             campaign.write_text(json.dumps(spec, allow_nan=False, default=np.generic.item))
         elif tasks or methods or settings:
             raise ValueError("a campaign file has tasks, methods and settings; give none beside it")
-        args = [PROGRAM, "run", campaign, "--out", target, "--device", device, "--quiet"]
-        process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), start_new_session=True, text=True)
+        args = [PROGRAM, "run", campaign, "--out", target, "--device", device, "--json"]
+        printed = open(Path(folder) / "printed", "w+")  # a line for each item
+        process = subprocess.Popen(args, stdout=printed, stderr=subprocess.PIPE, env=environment(), start_new_session=True, text=True)
         try:
             _, said = process.communicate()
         except BaseException:
             process.send_signal(signal.SIGINT)
             process.communicate()
             raise
+        with printed:
+            printed.seek(0)
+            last = deque(printed, 1)
     if process.returncode not in (0, _INCOMPLETE):
-        last = (said.strip().splitlines() or ["it said nothing"])[-1]
-        raise ProcessError(f"ddiff ended with exit code {process.returncode}: {last.removeprefix('ddiff: ')}")
-    return Experiment(target)
+        reason = (said.strip().splitlines() or ["it said nothing"])[-1]
+        raise ProcessError(f"ddiff ended with exit code {process.returncode}: {reason.removeprefix('ddiff: ')}")
+    for line in said.splitlines():
+        if line.startswith("warning: all runs are equal"):
+            warnings.warn(line.removeprefix("warning: "), stacklevel=2)
+    counts = json.loads(last[0])
+    return Experiment(target, tuple(f"{name}: {skipped['reason']}" for skipped in counts["left_out"] for name in skipped["names"]))
 
 
 def _located(settings: dict[str, Any]) -> dict[str, Any]:

@@ -19,11 +19,12 @@ from ._program import PROGRAM
 class RestoreError(ValueError):
     """A picture was not restored: a setting or an array is wrong, or no restoration explains the picture.
 
-    `results` has the results of a batch, with None for each picture that failed."""
+    `results` has the results of a batch, with None for each picture that failed, and `problems` the reason of each of these by its index."""
 
-    def __init__(self, message: str, results: list[Result | None] | None = None) -> None:
+    def __init__(self, message: str, results: list[Result | None] | None = None, problems: dict[int, str] | None = None) -> None:
         super().__init__(message)
         self.results = results or []
+        self.problems = problems or {}
 
 
 class ProcessError(RuntimeError):

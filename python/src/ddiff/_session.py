@@ -27,7 +27,7 @@ _NO_PICTURE = "phase_retrieval"  # the task whose measurement is none
 _NAMES = {
     "restore: ": "", "tasks[0].": "", "tasks[0]": "task", "methods[0]": "method", "give --mask FILE": "give mask=", "with --kernel FILE": "with kernel=",
     "give --kernel FILE": "give kernel=", "--param std=auto, or std=N": "std=N", "--measurement-range LOW,HIGH": "range=(LOW, HIGH)",
-    "--measurement-range": "range", "--sigma": "sigma", "--unchecked": "a session with check=False", "input: ": "",
+    "--measurement-range": "range", "--sigma": "sigma", "--mask-shows ": "mask_shows=", "--kernel-form ": "kernel_form=", "--unchecked": "a session with check=False", "input: ": "",
 }  # fmt: skip
 
 
@@ -83,6 +83,7 @@ class Session:
         self, y: Picture | Sequence[Picture], task: str = "", *, operator: Operator | None = None, sigma: float | str | None = None, method: str = "auto",
         preset: str = "", steps: int = 0, seed: int = 0, mask: Picture = None, kernel: Picture = None, range: tuple[float, float] | None = None,
         photons: float | None = None,
+        mask_shows: str = "", kernel_form: str = "",
         solver: Mapping[str, Any] | None = None, keep_observed: bool | None = None, states: Sequence[int] | int = (),
         progress: Callable[[int, int], None] | None = None, **params: float,
     ) -> Any:  # fmt: skip
@@ -98,7 +99,9 @@ class Session:
         method, preset, steps, solver: see `ddiff methods`. "auto" chooses the best known for the task. A schedule is a list: {"lambda": [8, 4, 1]}.
         seed: of every random draw.
         mask: of inpaint and box or random inpainting, height × width: bright or True is observed; or a list of them, one for each picture.
-        kernel: of a blur, an odd square.
+        mask_shows: what bright or True shows: "kept" or "lost"; by default kept, and a mask that looks inverted is an error.
+        kernel: of a blur, a square. kernel_form: "psf", the image of a point of light, or "correlation", as torch.nn.functional.conv2d has it.
+            Default: "psf", and what an operator of your own takes.
         range: the values of black and white in y, in place of 0 and 1.
         photons: mean photon count of a white pixel: shot noise beside sigma.
         keep_observed: keep the observed pixels as they are. Default: in inpaint.
@@ -129,6 +132,7 @@ class Session:
             header["mask"] = described(mask, arrays, mask=True)
         if kernel is not None:
             header["kernel"] = described(kernel, arrays)
+        header["mask_shows"], header["kernel_form"] = mask_shows, kernel_form
         for name, value in ("sigma", sigma), ("photons", photons), ("range", None if range is None else list(range)), ("keep_observed", keep_observed):
             if value is not None:
                 header[name] = value
@@ -144,7 +148,10 @@ class Session:
         found = [results.get(i) for i in np.arange(len(header["pictures"])).tolist()]
         if problems:
             i, text = min(problems.items())
-            raise RestoreError(f"picture {i}: {text}" if several and i >= 0 else text, found if several else None)
+            if several and i >= 0:
+                others = f"; and {len(problems) - 1} more, see problems" if len(problems) > 1 else ""
+                raise RestoreError(f"picture {i}: {text}{others}", found, problems)
+            raise RestoreError(text, found if several else None)
         return found if several else found[0]
 
     def close(self) -> None:

@@ -1,5 +1,0 @@
-// Package metadata reads what a picture file says beside its pixels, and writes it into another file: EXIF, XMP and IPTC data, ICC profile, resolution,
-// and the texts of a PNG file. Each is carried as the bytes that the file has; only orientation and size are changed, because the pixels have changed.
-//
-// A PNG or WebP file contains no IPTC data, and a JPEG file no EXIF or XMP data above 64 KiB: these are left out.
-package metadata
