@@ -9,7 +9,8 @@ import (
 // remembered is how long an answer stays: longer than the door that has asked takes to ask again.
 const remembered = time.Minute
 
-// answers has the verbs that are being executed, and the answers of those that have ended, because a door asks again with the same key.
+// answers has the verbs that are being executed, and the answers of those that have ended, because a door asks again with the same key. A verb that
+// failed through no fault of who asks, as when the store did not answer, has no answer to stay: who asks again has it executed again.
 type answers struct {
 	mu    sync.Mutex
 	byKey map[string]*given
@@ -21,8 +22,8 @@ type given struct {
 	ended time.Time
 }
 
-// get executes a verb once for each key, and returns its answer, or nil once ctx ends.
-func (a *answers) get(ctx context.Context, key string, now func() time.Time, execute func() []byte) []byte {
+// get executes a verb once for each key, and returns its answer, or nil once ctx ends. execute says whether its answer stays.
+func (a *answers) get(ctx context.Context, key string, now func() time.Time, execute func() (data []byte, stays bool)) []byte {
 	a.mu.Lock()
 	for k, g := range a.byKey {
 		if !g.ended.IsZero() && now().Sub(g.ended) > remembered {
@@ -37,10 +38,10 @@ func (a *answers) get(ctx context.Context, key string, now func() time.Time, exe
 		g = &given{done: make(chan struct{})}
 		a.byKey[key] = g
 		go func() {
-			data := execute()
+			data, stays := execute()
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			if g.data, g.ended = data, now(); data == nil {
+			if g.data, g.ended = data, now(); !stays {
 				delete(a.byKey, key)
 			}
 			close(g.done)

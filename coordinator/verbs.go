@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -41,10 +42,10 @@ func (s *Service) answer(ctx context.Context, data []byte) []byte {
 	}
 	waiting, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	return s.answers.get(waiting, v.Key, s.cfg.Now, func() []byte { return s.answerTo(ctx, &v) })
+	return s.answers.get(waiting, v.Key, s.cfg.Now, func() ([]byte, bool) { return s.answerTo(ctx, &v) })
 }
 
-func (s *Service) answerTo(ctx context.Context, v *board.Verb) []byte {
+func (s *Service) answerTo(ctx context.Context, v *board.Verb) (data []byte, stays bool) {
 	limited, cancel := context.WithCancel(ctx)
 	if v.Kind != board.VerbDelete {
 		limited, cancel = context.WithTimeout(ctx, verbLimit)
@@ -56,18 +57,17 @@ func (s *Service) answerTo(ctx context.Context, v *board.Verb) []byte {
 		out.Body, err = json.Marshal(body)
 	}
 	if ctx.Err() != nil {
-		return nil // the next leader answers
+		return nil, false // the next leader answers
 	}
 	if err != nil {
 		if out.Problem = board.Problem(err); errors.Is(out.Problem, api.ErrUnexpected) {
 			s.cfg.Logger.Error("could not execute a verb", "verb", clip(v.Kind), "campaign", clip(v.Campaign), "reason", err)
 		}
 	}
-	data, err := json.Marshal(out)
-	if err != nil {
-		return nil
+	if data, err = json.Marshal(out); err != nil {
+		return nil, false
 	}
-	return data
+	return data, out.Problem == nil || out.Problem.Status < http.StatusInternalServerError
 }
 
 // do executes a verb.

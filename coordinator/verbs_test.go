@@ -108,6 +108,32 @@ func TestRetrySurvivesCrash(t *testing.T) {
 	}
 }
 
+// The store refuses the write of a verb. The same request, sent again, is executed again.
+func TestVerbAfterFailedWrite(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	id := tc.submit("again", 0)
+	p := tc.leadUntilCrash(noFaults)
+	tc.awaitPhase(id, record.PhasePreflight)
+	failed := false
+	p.mu.Lock()
+	p.inject = func(write string) fault {
+		if write == "store state" && !failed {
+			failed = true
+			return failWrite
+		}
+		return noFault
+	}
+	p.mu.Unlock()
+	v := board.Verb{Key: board.NewKey(), Kind: string(record.WantPause), Campaign: id}
+	ctx := recordtest.Administrator(t.Context())
+	if err := board.Do(ctx, tc.board, v, nil, nil); !errors.Is(err, api.ErrUnexpected) {
+		t.Fatalf("pause while the store fails: %v", err)
+	}
+	must(t, board.Do(ctx, tc.board, v, nil, nil))
+	tc.awaitPhase(id, record.PhasePaused)
+}
+
 // A campaign is resumed at a moment of its cancellation.
 func TestResumeDuringCancel(t *testing.T) {
 	t.Parallel()

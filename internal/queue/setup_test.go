@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -232,13 +233,20 @@ func connect(t *testing.T, s *server.Server, role string) *nats.Conn {
 	return nc
 }
 
-// freePort returns an unused port.
+// freePort returns an unused port below those that the system gives to connections, so that it is still free when a server starts later.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var err error
+	for range 100 {
+		port := 10000 + rand.IntN(10000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			must(t, l.Close())
+			return port
+		}
+	}
 	must(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return 0
 }
 
 // dial connects to a server without accounts.

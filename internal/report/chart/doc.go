@@ -15,5 +15,5 @@
 // # Text
 //
 // Text is text: it can be selected, searched, and edited in a drawing program. Its font is Liberation Sans, or Arial or Helvetica, which take
-// the same space. The file contains no script and refers to no other file. Its title and description elements serve screen readers.
+// the same space. Where a program has none of them, its own font has room. The file contains no script and refers to no other file. Its title and description elements serve screen readers.
 package chart

@@ -123,21 +123,21 @@ func escape(s string) string {
 	return out.String()
 }
 
-// widthOf is the width of a text of a size, or little more.
+// widthOf is the width of a text of a size in DejaVu Sans, or little more. No other font that programs take for the wanted ones is as wide.
 func widthOf(s string, size float64) float64 {
 	width := 0.0
 	for _, r := range s {
 		switch {
-		case strings.ContainsRune("ijl'|", r):
-			width += 0.26
-		case strings.ContainsRune(" !,./:;I[\\]ft()-r`{}\"*", r):
-			width += 0.36
-		case strings.ContainsRune("mMW%@‖…", r) || r >= 0x2e80 || 0x1100 <= r && r < 0x2000:
+		case strings.ContainsRune("ijlI'", r):
+			width += 0.3
+		case strings.ContainsRune(" !,./:;[\\]ft()-r|", r):
+			width += 0.42
+		case strings.ContainsRune("mMwW%@‖…", r) || r >= 0x2e80 || 0x1100 <= r && r < 0x2000:
 			width++
-		case 'A' <= r && r <= 'Z':
-			width += 0.74
+		case 'A' <= r && r <= 'Z' || strings.ContainsRune("+−=<>~#&", r):
+			width += 0.84
 		default:
-			width += 0.56
+			width += 0.64
 		}
 	}
 	return width * size
