@@ -226,16 +226,16 @@ func TestPriorIsUnavailable(t *testing.T) {
 		must(t, err)
 	}
 	tc.leadWith(func(c *coordinator.Config) { c.Sources, c.Restart = sources, 10*time.Millisecond })
-	tc.want(other.ID(), record.WantCancel)
-	if s := tc.awaitPhase(other.ID(), record.PhaseCancelled); !strings.Contains(s.Campaign.Reason, "read prior s3://priors/a.onnx") {
+	tc.want(other.ID(""), record.WantCancel)
+	if s := tc.awaitPhase(other.ID(""), record.PhaseCancelled); !strings.Contains(s.Campaign.Reason, "read prior s3://priors/a.onnx") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
-	s := tc.await(spec.ID(), "a problem", func(s record.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(spec.ID(""), "a problem", func(s record.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.HasPrefix(s.Status.Problem, "waiting for the prior since 2") || s.Campaign.Phase != record.PhaseQueued {
 		t.Errorf("phase %s, problem %q", s.Campaign.Phase, s.Status.Problem)
 	}
 	sources.set(nil) // there is no such file
-	if s = tc.awaitPhase(spec.ID(), record.PhaseRejected); !strings.Contains(s.Campaign.Reason, "prior") {
+	if s = tc.awaitPhase(spec.ID(""), record.PhaseRejected); !strings.Contains(s.Campaign.Reason, "prior") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
 }

@@ -33,8 +33,8 @@ func TestCollectPriors(t *testing.T) {
 	_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	stop := tc.leadArchiving(time.Hour, unchanged)
-	tc.work(spec.ID())
-	tc.awaitPhase(spec.ID(), record.PhaseFinished)
+	tc.work(spec.ID(""))
+	tc.awaitPhase(spec.ID(""), record.PhaseFinished)
 	const unused, contested = "priors/unused.onnx", "priors/contested.onnx"
 	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
 	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []api.Removal) {
@@ -54,7 +54,7 @@ func TestCollectPriors(t *testing.T) {
 	}
 	collect(tc.store, later, false)
 	want(used, unused) // a campaign is open
-	must(t, tc.archive(spec.ID()))
+	must(t, tc.archive(spec.ID("")))
 	stop()
 	planned := collect(tc.store, later, true)
 	want(used, unused)
@@ -83,7 +83,7 @@ func TestCollectPriors(t *testing.T) {
 	// The archived campaign uses it as an operator file, then no more.
 	must(t, tc.store.Delete(t.Context(), begun.Key()))
 	for _, keys := range [][]string{{used, contested}, {used}} {
-		_, err := recordtest.Update(t.Context(), tc.board, tc.store, spec.ID(), func(c *record.Campaign) error {
+		_, err := recordtest.Update(t.Context(), tc.board, tc.store, spec.ID(""), func(c *record.Campaign) error {
 			c.Operators = []record.OperatorFile{{Path: "/a.onnx", SHA256: "2", Key: keys[len(keys)-1]}}
 			return nil
 		})

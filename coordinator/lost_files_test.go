@@ -37,8 +37,8 @@ func TestPriorChangesAfterSubmission(t *testing.T) {
 	must(t, err)
 	tc.priorFile(spec.Prior, "second")
 	tc.lead()
-	tc.work(spec.ID())
-	s := tc.awaitPhase(spec.ID(), record.PhaseRejected)
+	tc.work(spec.ID(""))
+	s := tc.awaitPhase(spec.ID(""), record.PhaseRejected)
 	if !strings.Contains(s.Campaign.Reason, "was submitted with "+digest[:12]) {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
@@ -49,9 +49,9 @@ func TestPriorChangesAfterSubmission(t *testing.T) {
 	if again := tc.priorFile(spec.Prior, "first"); again != digest {
 		t.Fatalf("the file has the digest %s, want %s", again, digest)
 	}
-	_, err = recordtest.Want(t.Context(), tc.board, tc.store, spec.ID(), record.WantRun)
+	_, err = recordtest.Want(t.Context(), tc.board, tc.store, spec.ID(""), record.WantRun)
 	must(t, err)
-	if s := tc.awaitPhase(spec.ID(), record.PhaseFinished); s.Status.Counts.Done != 4 || s.Campaign.Prior.SHA256 != digest {
+	if s := tc.awaitPhase(spec.ID(""), record.PhaseFinished); s.Status.Counts.Done != 4 || s.Campaign.Prior.SHA256 != digest {
 		t.Errorf("%+v, prior %+v", s.Status.Counts, s.Campaign.Prior)
 	}
 }
@@ -66,13 +66,13 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 	must(t, err)
 	stop := tc.lead()
-	tc.awaitPhase(spec.ID(), record.PhasePreflight)
+	tc.awaitPhase(spec.ID(""), record.PhasePreflight)
 	stop()
 	key := "priors/" + digest + ".onnx"
 	must(t, tc.store.Delete(t.Context(), key))
 	stop = tc.lead()
-	tc.work(spec.ID())
-	if s := tc.awaitPhase(spec.ID(), record.PhaseFinished); s.Status.Counts.Done != 4 {
+	tc.work(spec.ID(""))
+	if s := tc.awaitPhase(spec.ID(""), record.PhaseFinished); s.Status.Counts.Done != 4 {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 	if _, err := tc.store.Stat(t.Context(), key); err != nil {
@@ -87,12 +87,12 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	stop = tc.lead()
 	_, _, err = recordtest.Submit(t.Context(), tc.board, tc.store, other, board.Order{}, time.Now())
 	must(t, err)
-	tc.awaitPhase(other.ID(), record.PhasePreflight)
+	tc.awaitPhase(other.ID(""), record.PhasePreflight)
 	stop()
 	must(t, tc.store.Delete(t.Context(), "priors/"+digest+".onnx"))
 	tc.priorFile(other.Prior, "fourth")
 	tc.lead()
-	if s := tc.awaitPhase(other.ID(), record.PhaseRejected); !strings.Contains(s.Campaign.Reason, "was submitted with "+digest[:12]) {
+	if s := tc.awaitPhase(other.ID(""), record.PhaseRejected); !strings.Contains(s.Campaign.Reason, "was submitted with "+digest[:12]) {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
 }

@@ -85,7 +85,7 @@ func newWalk(tc *testCluster, rt *rapid.T, seen *coverage, name string) *walk {
 	w.must(os.WriteFile(filepath.Join(dir, "c.png"), []byte("not yet an image"), 0o644))
 	w.spec = tc.spec(name)
 	w.spec.Dataset.Path = dir
-	w.id = w.spec.ID()
+	w.id = w.spec.ID("")
 	w.canary = rapid.IntRange(0, 2).Draw(rt, "canary items")
 	w.replaceLeader()
 	w.submit()

@@ -38,7 +38,7 @@ func operatorRunner(t *testing.T, log *strings.Builder, paths []string, records 
 	for i, path := range paths {
 		r.rec.Spec.Tasks = append(r.rec.Spec.Tasks, item.Task{Name: fmt.Sprint("blur", i), Operator: path})
 	}
-	r.rec.ID = r.rec.Spec.ID()
+	r.rec.ID = r.rec.Spec.ID("")
 	r.id = r.rec.ID
 	return r.onBoard(t)
 }

@@ -17,7 +17,7 @@ import (
 func (r *runner) openSharder(context.Context) error {
 	spec := r.rec.Spec // the sharder reads it beside a change of the budget
 	cfg := r.reading
-	cfg.Spec, cfg.Prior, cfg.Catalogue = &spec, r.models.prior, r.models.catalogue
+	cfg.Spec, cfg.Campaign, cfg.Prior, cfg.Catalogue = &spec, r.id, r.models.prior, r.models.catalogue
 	cfg.Stored = func(ctx context.Context) iter.Seq2[*shard.Window, error] { return shard.All(ctx, r.s.cfg.Store, r.id) }
 	sharder, err := shard.New(cfg)
 	if err != nil {

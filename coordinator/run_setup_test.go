@@ -86,7 +86,7 @@ func (c *localCampaign) config(r *localRun) coordinator.RunConfig {
 	open := func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, queue.Config{Campaign: campaign, MaxAttempts: attempts})
 	}
-	q, err := open(t.Context(), c.spec.ID(), c.spec.Attempts)
+	q, err := open(t.Context(), c.spec.ID(""), c.spec.Attempts)
 	must(t, err)
 	r.server, r.board, r.queue = server, kv, q
 	p, err := prior.Open(prior.Bundled)

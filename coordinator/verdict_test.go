@@ -67,7 +67,7 @@ func TestAttackOneLie(t *testing.T) {
 		_, _, err := recordtest.Submit(t.Context(), tc.board, tc.store, spec, board.Order{}, time.Now())
 		must(t, err)
 		tc.leadWith(func(c *coordinator.Config) { c.Models, c.Restart = models, 50*time.Millisecond })
-		s := tc.awaitPhase(spec.ID(), record.PhaseRejected)
+		s := tc.awaitPhase(spec.ID(""), record.PhaseRejected)
 		if n := models.calls.Load(); n != 2 || !strings.Contains(s.Campaign.Reason, "not found") {
 			t.Errorf("%d looks at a prior that is missing, reason %q", n, s.Campaign.Reason)
 		}
@@ -102,7 +102,7 @@ func TestManyProblems(t *testing.T) {
 	must(t, err)
 	tc.log = slog.New(slog.DiscardHandler) // they are in the log, too
 	tc.lead()
-	s := tc.awaitPhase(spec.ID(), record.PhaseRejected)
+	s := tc.awaitPhase(spec.ID(""), record.PhaseRejected)
 	if reason := s.Campaign.Reason; !strings.Contains(reason, "tasks[0].params.newer") || len(reason) > 10<<10 || s.Status.Reason != reason {
 		t.Errorf("%d bytes of reason: %.200s", len(reason), reason)
 	}

@@ -17,14 +17,14 @@ func TestCampaignIDGolden(t *testing.T) {
 	s, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
 	must(t, err)
 	// A change here orphans every interrupted campaign: it must be meant.
-	if got, want := s.ID(), "night-photos-6447da35"; got != want {
+	if got, want := s.ID(""), "night-photos-6447da35"; got != want {
 		t.Errorf("ID = %s, want %s", got, want)
 	}
 	// The id in records and windows that coordinators of earlier versions have written, and write during an upgrade.
 	s, err = Parse("night.yaml", []byte("name: night\ndataset: {path: photos, size: 64}\ntasks: [{name: hdr, sigma: 0.05}]\nmethods: [ddiff]\n"+
 		"solver: {gamma0: 8, b: 0.5}\n"), "/data")
 	must(t, err)
-	if got, want := s.ID(), "night-6969f1af"; got != want {
+	if got, want := s.ID(""), "night-6969f1af"; got != want {
 		t.Errorf("ID = %s, want %s", got, want)
 	}
 }
@@ -36,7 +36,7 @@ func TestCampaignID(t *testing.T) {
 		must(t, err)
 		return s
 	}
-	want := base().ID()
+	want := base().ID("")
 	for name, change := range map[string]func(*Spec){
 		"output":   func(s *Spec) { s.Output = "elsewhere" },
 		"batch":    func(s *Spec) { s.Batch = 1 },
@@ -49,7 +49,7 @@ func TestCampaignID(t *testing.T) {
 	} {
 		s := base()
 		change(s)
-		if got := s.ID(); got != want {
+		if got := s.ID(""); got != want {
 			t.Errorf("%s changes the campaign from %s to %s", name, want, got)
 		}
 	}
@@ -74,7 +74,7 @@ func TestCampaignID(t *testing.T) {
 	} {
 		s := base()
 		change(s)
-		id := s.ID()
+		id := s.ID("")
 		if other, ok := seen[id]; ok {
 			t.Errorf("%s gives the same campaign as %s: %s", name, other, id)
 		}
@@ -128,7 +128,7 @@ func TestCampaignIDOfInvalidSpec(t *testing.T) {
 	t.Parallel()
 	s := Default()
 	s.Name, s.Sigma = "x", item.Sigma(math.NaN())
-	if got := s.ID(); got != "x-invalid" {
+	if got := s.ID(""); got != "x-invalid" {
 		t.Errorf("ID = %s", got)
 	}
 }

@@ -37,20 +37,21 @@ type Resolver func(task item.Task, ownKernel bool, width, height int) (solver js
 
 // Expander expands the rows of one campaign into items.
 type Expander struct {
+	// Campaign is the id of the campaign. Default: that of a campaign without an owner.
+	Campaign string
 	// Tile and Overlap are the result of [Spec.Tiles].
 	Tile, Overlap int
 	// Known decides by task whether a row may have photons, a measurement range, a mask and a kernel, or must have one. It has the campaign's operator files.
 	Known Catalogue
 
-	spec     *Spec
-	campaign string
-	prior    string
-	resolve  Resolver
+	spec    *Spec
+	prior   string
+	resolve Resolver
 }
 
 // NewExpander returns an expander for a valid spec, whose precision is not auto. Prior is the hex SHA-256 of the prior's file.
 func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
-	return &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
+	return &Expander{spec: spec, Campaign: spec.ID(""), prior: prior, resolve: resolve}
 }
 
 // Expand returns the items of a row: tasks × methods × runs, with tasks outermost and runs innermost.
@@ -196,7 +197,7 @@ func (s *Spec) Cells() (out []item.Task) {
 // entry returns the item of a cell without the data of the row's files.
 func (e *Expander) entry(row Row, t item.Task, index, width, height int) item.Item {
 	it := t.Item(width, height)
-	it.Campaign, it.Index, it.Name, it.Fit, it.Unclipped = e.campaign, index, row.Name, e.spec.Dataset.Fit, e.spec.Unclipped
+	it.Campaign, it.Index, it.Name, it.Fit, it.Unclipped = e.Campaign, index, row.Name, e.spec.Dataset.Fit, e.spec.Unclipped
 	if row.Overrides.Seed != nil {
 		it.Seed = *row.Overrides.Seed
 	}

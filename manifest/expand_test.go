@@ -63,7 +63,7 @@ func TestExpand(t *testing.T) {
 		t.Errorf("got:\n%swant:\n%s", got, want)
 	}
 	wantItem := item.Item{
-		ID: items[7].ID, Campaign: spec.ID(), Index: 17, Name: "cat",
+		ID: items[7].ID, Campaign: spec.ID(""), Index: 17, Name: "cat",
 		Image: &item.Source{Path: "/photos/cat.png", SHA256: strings.Repeat("ab", 32)},
 		Width: 256, Height: 128, Fit: item.FitCenterCrop, Task: "super_resolution",
 		Params: map[string]float64{"default": 1, "factor": 4}, Sigma: 0.02, Seed: 7, Run: 1,
@@ -180,7 +180,7 @@ func TestExpandCounts(t *testing.T) {
 				if r.Outcome != item.OutcomeFailed || r.Schema != item.SchemaVersion || i == 0 && r.Reason != tc.reason {
 					t.Errorf("result %+v, want the reason %q", r, tc.reason)
 				}
-				if r.Item.Index != 100+i || len(r.Item.ID) != 64 || seen[r.Item.ID] || r.Item.Campaign != spec.ID() {
+				if r.Item.Index != 100+i || len(r.Item.ID) != 64 || seen[r.Item.ID] || r.Item.Campaign != spec.ID("") {
 					t.Errorf("item %+v", r.Item)
 				}
 				seen[r.Item.ID] = true

@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 			if problems := s.checkRanges(); len(problems) > 0 {
 				t.Errorf("accepted out of range: %v", joinByLine(problems))
 			}
-			if id := s.ID(); strings.HasSuffix(id, "-invalid") {
+			if id := s.ID(""); strings.HasSuffix(id, "-invalid") {
 				t.Errorf("no identity: %s", id)
 			}
 			s.Validate(fullCatalogue()) //nolint:errcheck // any answer will do, a panic will not

@@ -30,7 +30,7 @@ func TestSigmaAuto(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil || back.Sigma != item.SigmaAuto || *back.Tasks[1].Sigma != 0.1 || *back.Tasks[2].Sigma != item.SigmaAuto {
 		t.Errorf("JSON becomes %v, %v", back.Sigma, err)
 	}
-	if again, err := Parse("c.json", data, "/"); err != nil || again.ID() != s.ID() {
+	if again, err := Parse("c.json", data, "/"); err != nil || again.ID("") != s.ID("") {
 		t.Errorf("the JSON form is no campaign file: %v", err)
 	}
 	swept, err := Parse("c.yaml", []byte("dataset: {path: x}\nsigma: [auto, 0.05]\ntasks: [hdr]\n"), "/")

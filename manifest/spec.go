@@ -295,20 +295,22 @@ func resolvePath(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-// ID names the campaign in queues, stores and reports: its name as a token of [a-z0-9-] and eight hex
-// digits of a digest of the spec, as in "night-photos-5f0c11d2".
+// ID names the campaign of an owner in queues, stores and reports: its name as a token of [a-z0-9-] and eight hex
+// digits of a digest of the spec and the owner, as in "night-photos-5f0c11d2". The campaigns of people who submit one file
+// have ids of their own. A campaign of one machine has no owner.
 //
 // The digest leaves out Output, Batch, Attempts, Notify, Budget, Deadline and Pool, which change no result: an interrupted campaign
 // may resume with another batch or more attempts. It includes the absolute path of the dataset: a
 // moved dataset is another campaign with the same items. ID is defined for specs that
 // [Spec.Validate] accepts; for infinite numbers and NaN the digits are "invalid".
-func (s *Spec) ID() string {
+func (s *Spec) ID(owner string) string {
 	c := *s
 	c.Output, c.Batch, c.Attempts, c.Notify, c.Pool, c.Budget, c.Deadline = "", 0, 0, "", "", Budget{}, ""
 	key, err := item.Digest(struct {
-		Schema int  `json:"schema"`
-		Spec   Spec `json:"spec"`
-	}{item.SchemaVersion, c})
+		Schema int    `json:"schema"`
+		Spec   Spec   `json:"spec"`
+		Owner  string `json:"owner,omitempty"`
+	}{item.SchemaVersion, c, owner})
 	if err != nil {
 		return fmt.Sprintf("%s-invalid", token(s.Name))
 	}

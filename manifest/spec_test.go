@@ -126,8 +126,8 @@ func TestParseOwnJSON(t *testing.T) {
 	must(t, err)
 	second, err := Parse("stored.json", b, "/elsewhere")
 	must(t, err)
-	if first.ID() != second.ID() || second.Output != "results" || second.Batch != 4 || second.Attempts != 5 {
-		t.Errorf("%s became %s: %+v", first.ID(), second.ID(), second)
+	if first.ID("") != second.ID("") || second.Output != "results" || second.Batch != 4 || second.Attempts != 5 {
+		t.Errorf("%s became %s: %+v", first.ID(""), second.ID(""), second)
 	}
 }
 

@@ -63,8 +63,8 @@ func TestSweepEqualsTasks(t *testing.T) {
 	t.Parallel()
 	short := parsed(t, "dataset: {path: x}\ntasks: [{name: hdr, sigma: [0.1, 0.2]}]")
 	long := parsed(t, "dataset: {path: x}\ntasks: [{name: hdr, sigma: 0.1}, {name: hdr, sigma: 0.2}]")
-	if short.ID() != long.ID() {
-		t.Errorf("ids %s and %s differ", short.ID(), long.ID())
+	if short.ID("") != long.ID("") {
+		t.Errorf("ids %s and %s differ", short.ID(""), long.ID(""))
 	}
 }
 

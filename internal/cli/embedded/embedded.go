@@ -267,7 +267,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 		}
 		w, err := gpuworker.New(gpuworker.Config{
 			Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
-				Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: engine, Operators: e.operators, Batch: items, Pixels: pixels,
+				Campaign: e.Spec.ID(""), Store: e.Store, Sources: e.Sources, Engine: engine, Operators: e.operators, Batch: items, Pixels: pixels,
 			}},
 			Name: name, Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.Stepped,
 			WholeResults: true, Patience: embeddedPatience, SolveMemory: job.SolveMemory(e.memoryShare) / int64(len(e.engines)),

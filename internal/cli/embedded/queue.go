@@ -57,6 +57,6 @@ func openEmbeddedQueue(ctx context.Context, dir string, spec *manifest.Spec, tel
 	q.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, coordinator, config(campaign, attempts))
 	}
-	q.work, err = queue.Open(ctx, worker, config(spec.ID(), spec.Attempts))
+	q.work, err = queue.Open(ctx, worker, config(spec.ID(""), spec.Attempts))
 	return q, err
 }

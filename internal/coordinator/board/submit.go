@@ -22,7 +22,7 @@ type Order = api.Order
 
 // NewRecord makes the record of a submitted campaign.
 func NewRecord(spec *manifest.Spec, o Order, now time.Time) *record.Campaign {
-	id := spec.ID()
+	id := spec.ID(o.Owner)
 	return &record.Campaign{
 		Schema: record.Schema, ID: id, Spec: *spec, Output: cmp.Or(o.Output, id),
 		Priority: cmp.Or(o.Priority, record.PriorityNormal), Weight: cmp.Or(o.Weight, 1),

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type Rows func(ctx context.Context, d manifest.Dataset, skipped func(manifest.Sk
 type Config struct {
 	// Spec is a valid campaign. Required.
 	Spec *manifest.Spec
+	// Campaign is the campaign's id. Default: that of a campaign without an owner.
+	Campaign string
 	// Prior is the campaign's score model. Required.
 	Prior *prior.Description
 	// Sources reads the files that rows name. Required.
@@ -86,6 +89,7 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
+	c.Campaign = cmp.Or(c.Campaign, c.Spec.ID(""))
 	if c.Rows == nil {
 		c.Rows = manifest.Rows
 	}
@@ -131,7 +135,7 @@ func New(cfg Config) (*Sharder, error) {
 	}
 	cfg = cfg.withDefaults()
 	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.Resolver(cfg.Prior)))
-	expand.Known = cfg.Catalogue
+	expand.Campaign, expand.Known = cfg.Campaign, cfg.Catalogue
 	var err error
 	if expand.Tile, expand.Overlap, err = cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf); err != nil {
 		return nil, fmt.Errorf("configure sharder: %w", err)
@@ -281,7 +285,7 @@ func (s *Sharder) window(ctx context.Context, at Position, rows []manifest.Row, 
 		return nil, err
 	}
 	w := &Window{Header: Header{
-		Schema: record.Schema, Campaign: s.cfg.Spec.ID(), Number: at.Number, Row: at.Row, Rows: len(rows), Item: at.Item,
+		Schema: record.Schema, Campaign: s.cfg.Campaign, Number: at.Number, Row: at.Row, Rows: len(rows), Item: at.Item,
 	}}
 	for i, row := range rows {
 		first := at.Item + w.Header.Items

@@ -104,8 +104,8 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	out := api.Checked{Problems: []api.Problem{}}
 	spec, err := c.parse(file)
 	if err == nil {
-		out.ID = spec.ID()
 		r := board.NewRecord(spec, o, c.cfg.Now())
+		out.ID = r.ID
 		if err = r.Validate(); err == nil {
 			err = checkOutput(r)
 		}

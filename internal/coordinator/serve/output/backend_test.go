@@ -118,13 +118,13 @@ func TestLive(t *testing.T) {
 	live.Entered(3, true)
 	live.Settled(before)
 	live.Settled(done(t, "new.png", 21))
-	s, err := live.Campaign(t.Context(), spec.ID())
+	s, err := live.Campaign(t.Context(), spec.ID(""))
 	reporttest.Must(t, err)
 	if got, want := s.Status.Counts, (record.Counts{Items: 3, Done: 2, Pending: 1}); got != want || s.Status.Rate != 1 || s.Status.Left != 1 || !s.Status.Complete {
 		t.Errorf("status %+v, want counts %+v and one item in the first second", s.Status, want)
 	}
 	live.Ended(errors.New("the store is full"))
-	s, err = live.Campaign(t.Context(), spec.ID())
+	s, err = live.Campaign(t.Context(), spec.ID(""))
 	reporttest.Must(t, err)
 	if s.Campaign.Phase != record.PhaseCancelled || s.Campaign.Reason != "the store is full" {
 		t.Errorf("an ended run is %+v", s.Campaign)

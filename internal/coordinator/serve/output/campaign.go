@@ -211,7 +211,7 @@ type Live struct {
 // NewLive returns the backend of a run that begins.
 func NewLive(spec *manifest.Spec, o result.Output) *Live {
 	b := &Backend{changed: make(chan struct{})}
-	c := newCampaign(spec.ID(), o, b.announce)
+	c := newCampaign(spec.ID(""), o, b.announce)
 	c.record.Spec = *spec
 	c.begun = time.Now().UTC()
 	c.record.Phase, c.record.Submitted = record.PhaseRunning, c.begun
