@@ -202,14 +202,14 @@ func (c *Client) SubmitSpec(ctx context.Context, spec *manifest.Spec, o Order) (
 }
 
 func (c *Client) submit(ctx context.Context, file []byte, o Order, dry bool) ([]byte, error) {
-	query := url.Values{
-		"priority": {string(cmp.Or(o.Priority, record.PriorityNormal))}, "weight": {strconv.Itoa(cmp.Or(o.Weight, 1))},
-		"canary": {strconv.Itoa(o.Canary)}, "dry_run": {strconv.FormatBool(dry)},
-	}
-	for name, value := range map[string]string{"output": o.Output, "prior_sha256": o.PriorSHA256} {
+	query := url.Values{"canary": {strconv.Itoa(o.Canary)}, "dry_run": {strconv.FormatBool(dry)}}
+	for name, value := range map[string]string{"output": o.Output, "prior_sha256": o.PriorSHA256, "priority": string(o.Priority)} {
 		if value != "" {
 			query.Set(name, value)
 		}
+	}
+	if o.Weight != 0 {
+		query.Set("weight", strconv.Itoa(o.Weight))
 	}
 	for _, f := range o.Operators {
 		query.Add("operator", f.SHA256+"="+f.Path)
@@ -228,9 +228,9 @@ func (c *Client) Want(ctx context.Context, id string, w Wanted) (Controlled, err
 	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, verb), query, nil)
 }
 
-// SetBudget replaces the budget of a campaign.
-func (c *Client) SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error) {
-	return call[manifest.Budget](ctx, c, http.MethodPost, campaignPath(id, "budget"), nil, b)
+// Change changes settings of a campaign that has not finished, and returns all that it has then.
+func (c *Client) Change(ctx context.Context, id string, change Change) (Change, error) {
+	return call[Change](ctx, c, http.MethodPatch, campaignPath(id), nil, change)
 }
 
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends. Equal requests with the same key have one effect;

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ddiff/internal/record"
+	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -79,6 +80,17 @@ type Checked struct {
 	More  bool `json:"more,omitempty"`
 	// Problems are the wrong fields; empty for a campaign that can be submitted.
 	Problems []Problem `json:"problems"`
+}
+
+// Change has the settings of a campaign that change no result, so that they may be others while it runs. A setting that is missing stays.
+type Change struct {
+	// Priority is the class, and Weight the share within it, 1..1000.
+	Priority Priority `json:"priority,omitempty" enum:"high,normal,low"`
+	Weight   int      `json:"weight,omitempty" minimum:"1" maximum:"1000"`
+	// Pool, Deadline and Budget are those of a campaign file. An empty text, or a budget without limits, removes them.
+	Pool     *string          `json:"pool,omitempty"`
+	Deadline *string          `json:"deadline,omitempty"`
+	Budget   *manifest.Budget `json:"budget,omitempty"`
 }
 
 // Controlled is the answer to pause, resume and cancel.

@@ -13,7 +13,6 @@ import (
 	"ddiff/api"
 	"ddiff/internal/coordinator/board"
 	"ddiff/internal/record"
-	"ddiff/manifest"
 )
 
 // auditLog has the audit lines of leaders.
@@ -69,7 +68,7 @@ func TestAttackForeignVerbs(t *testing.T) {
 	before, err := board.Load(t.Context(), tc.store, made.ID)
 	must(t, err)
 	kinds := map[string]any{
-		"pause": nil, "run": nil, "cancel": nil, "cancel_now": nil, board.VerbBudget: manifest.Budget{Seconds: 5}, board.VerbRetry: board.Command{},
+		"pause": nil, "run": nil, "cancel": nil, "cancel_now": nil, board.VerbChange: api.Change{Weight: 5}, board.VerbRetry: board.Command{},
 		board.VerbReconcile: board.Command{}, board.VerbAppend: board.Command{}, board.VerbDelete: board.Deletion{Results: true},
 	}
 	// A record of the board that says otherwise, as one of a backup or of a thief, counts nothing.
@@ -101,7 +100,7 @@ func TestAttackForeignVerbs(t *testing.T) {
 	for range 2 {
 		must(t, board.Do(as("ann\x1b[2J\nmsg=audit", "second", api.Admin), tc.board, pause, nil, nil))
 	}
-	must(t, send(as("ann", "third", api.Submitter), board.VerbBudget, made.ID, manifest.Budget{Seconds: 5}, nil))
+	must(t, send(as("ann", "third", api.Submitter), board.VerbChange, made.ID, api.Change{Weight: 5}, nil))
 	token := board.Token{SHA256: strings.Repeat("ab", 32)}
 	token.ID, token.Owner, token.Role = token.SHA256[:12], "carl", api.Viewer
 	must(t, send(as("root", "fourth", api.Admin), board.VerbCreateToken, "", token, nil))

@@ -28,12 +28,12 @@ func (r *runner) compareBudgets() (over, near string) {
 	c := r.rec
 	used := r.used()
 	if free := used.Free; c.Spec.Budget.Cost > 0 && (free != "" || len(r.s.cfg.Prices) == 0) {
-		return fmt.Sprintf("budget.cost: the coordinator has no price of a device-second of the pool %s; start it with --price, or: ddiff resume %s --budget cost=0",
+		return fmt.Sprintf("budget.cost: the coordinator has no price of a device-second of the pool %s; start it with --price, or: ddiff change %s --budget cost=0",
 			cmp.Or(free, c.Spec.Pool, manifest.DefaultPool), r.id), ""
 	}
 	over, near = compareLimits(c.Spec.Budget, used)
 	if over != "" {
-		return fmt.Sprintf("%s%s of the budget; to continue: ddiff resume %s --budget LIMITS", limitReached, over, r.id), ""
+		return fmt.Sprintf("%s%s of the budget; to continue: ddiff change %s --budget LIMITS, then ddiff resume %s", limitReached, over, r.id, r.id), ""
 	}
 	if near != "" {
 		near = "the budget is nearly used: " + near

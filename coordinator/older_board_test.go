@@ -88,7 +88,7 @@ func TestAttackOlderBoard(t *testing.T) {
 			must(t, err)
 			tc.submit("again", 0)
 			tc.awaitPhase(ids["again"], record.PhasePreflight)
-			must(t, tc.do(board.VerbBudget, ids["budget"], manifest.Budget{Seconds: 77}, nil))
+			must(t, tc.do(board.VerbChange, ids["budget"], api.Change{Budget: &manifest.Budget{Seconds: 77}}, nil))
 			idle := tc.work(ids["finish"])
 			finished := tc.awaitPhase(ids["finish"], record.PhaseFinished)
 			idle()

@@ -16,7 +16,6 @@ import (
 	"ddiff/internal/coordinator/index"
 	"ddiff/internal/record"
 	"ddiff/internal/retry"
-	"ddiff/manifest"
 	"ddiff/storage"
 )
 
@@ -82,16 +81,19 @@ func (s *Service) do(ctx context.Context, v *board.Verb) (any, error) {
 	switch v.Kind {
 	case string(record.WantRun), string(record.WantPause), string(record.WantCancel), string(record.WantCancelNow):
 		return s.want(ctx, v)
-	case board.VerbBudget:
-		var limits manifest.Budget
-		if err := decodeBody(v, &limits); err != nil {
+	case board.VerbChange:
+		var body api.Change
+		if err := decodeBody(v, &body); err != nil {
 			return nil, err
 		}
-		c, err := s.change(ctx, v, board.Limits(limits))
+		if err := board.CheckPriority(body.Priority, v.By.Role); err != nil {
+			return nil, err
+		}
+		c, err := s.change(ctx, v, board.Changes(body))
 		if err != nil {
 			return nil, err
 		}
-		return c.Spec.Budget, nil
+		return board.SettingsOf(c), nil
 	case board.VerbRetry, board.VerbReconcile, board.VerbAppend:
 		return s.command(ctx, v)
 	case board.VerbSubmit:
@@ -267,7 +269,9 @@ func (s *Service) submit(ctx context.Context, v *board.Verb) (any, error) {
 	}
 	s.all.deliver(now)
 	s.audit(v, "campaign", now.ID, "created", created)
-	return api.Submitted{ID: now.ID, Created: created, Phase: now.Phase, Wanted: now.Wanted, Output: now.Output, Recalled: back}, nil
+	return api.Submitted{
+		ID: now.ID, Created: created, Phase: now.Phase, Wanted: now.Wanted, Output: now.Output, Recalled: back, Warning: board.Kept(now, body.Spec, body.Order),
+	}, nil
 }
 
 // delete deletes a campaign that has ended, or completes its deletion.

@@ -33,6 +33,20 @@ func (b Budget) Check() (field string, err error) {
 	return "", nil
 }
 
+// From returns the text with which [Budget.Set] makes b of another budget.
+func (b Budget) From(other Budget) string {
+	var parts []string
+	for _, f := range []struct {
+		name       string
+		value, old float64
+	}{{"items", float64(b.Items), float64(other.Items)}, {"seconds", b.Seconds, other.Seconds}, {"cost", b.Cost, other.Cost}, {"soft", b.Soft, other.Soft}} {
+		if f.value != f.old {
+			parts = append(parts, f.name+"="+strconv.FormatFloat(f.value, 'f', -1, 64))
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
 // Set changes the fields that a text names, as in "items=1000,seconds=3600,cost=5,soft=0.9".
 func (b *Budget) Set(text string) error {
 	out := *b

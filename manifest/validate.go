@@ -35,6 +35,16 @@ func (s *Spec) ValidateRestorations(known Catalogue) error {
 	return c.restorations()
 }
 
+// ValidatePlacement is Validate for the pool, the budget and the deadline, which may change while a campaign runs.
+func (s *Spec) ValidatePlacement() error {
+	c := checker{spec: s}
+	c.placement()
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return joinByLine(c.problems)
+}
+
 // restorations checks the settings, and returns all problems.
 func (c *checker) restorations() error {
 	found := len(c.problems)
@@ -411,18 +421,24 @@ func (c *checker) campaign() {
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)
+	c.add("notify", checkNotify(s.Notify))
+	c.placement()
+	if s.Split != nil {
+		field, err := s.Split.Check()
+		c.add("split."+field, err)
+	}
+}
+
+// placement checks what may change while a campaign runs.
+func (c *checker) placement() {
+	s := c.spec
 	if s.Pool != "" {
 		c.add("pool", CheckPool(s.Pool))
 	}
-	c.add("notify", checkNotify(s.Notify))
 	field, err := s.Budget.Check()
 	c.add("budget."+field, err)
 	if _, err := time.Parse(time.RFC3339, s.Deadline); s.Deadline != "" && err != nil {
 		c.add("deadline", fmt.Errorf("%q is no time; give one with its zone, as 2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00", clip(s.Deadline)))
-	}
-	if s.Split != nil {
-		field, err := s.Split.Check()
-		c.add("split."+field, err)
 	}
 }
 

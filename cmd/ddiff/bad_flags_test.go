@@ -12,7 +12,7 @@ func badFlags() []badInput {
 	}
 	for _, command := range []string{
 		"run", "tune", "verify", "replay", "pull", "score", "report", "compare", "view", "export", "coordinator", "worker", "workers", "submit", "list", "status", "top",
-		"pause", "resume", "cancel", "retry", "append", "delete", "token list", "login", "tasks", "methods", "prior inspect", "prior check",
+		"pause", "resume", "cancel", "change", "retry", "append", "delete", "token list", "login", "tasks", "methods", "prior inspect", "prior check",
 		"prior card", "operator check", "doctor", "runtime where", "runtime install", "bench", "gc", "version", "man",
 	} {
 		words := strings.Fields(command)
@@ -29,8 +29,10 @@ func badFlags() []badInput {
 		add(2, "0 arguments; usage: ddiff "+command, command)
 	}
 	for limits, want := range map[string]string{"": "--budget is empty", "second=3": "is no limit", "seconds=x": "is no limit"} {
-		add(2, want, "resume", "x", "--budget", limits)
+		add(2, want, "change", "x", "--budget", limits)
 	}
+	add(2, "there is nothing to change", "change", "x")
+	add(2, "--weight: 0 is outside 1..1000", "change", "x", "--weight", "0")
 	add(2, "--items: 0 is not a multiple of the batch size", "bench", "--items", "0")
 	add(2, "--days: 0 is outside 1..3650", "token", "create", "--owner", "ann", "--days", "0")
 	for _, word := range []string{"rum", "RUN", "x", "run2", "", " ", "a\x1b[2Jb", "a\nb", "\u202e", strings.Repeat("x", 100_000), "prior nope", "dead nope", "operator nope", "runtime nope", "help nope"} {

@@ -90,7 +90,7 @@ func badImages(t *testing.T) []badInput {
 		}
 	}
 	add("huge header", "png", hugeHeader(read(t, photograph("coffee"))), "30000x30000 pixels, the limit is")
-	all = append(all, failing("image/name with control characters", map[string][]byte{"a\x1b[2J\nb\u202e.png": []byte("x")}, []string{"not a PNG"}, ".", "--task", "hdr"))
+	all = append(all, failing("image/name with control characters", map[string][]byte{"x/a\x1b[2J\nb\u202e.png": []byte("x")}, []string{"not a PNG"}, "x", "--task", "hdr"))
 	for _, name := range []string{"nowhere.png", "nowhere", "a b.png", "\x1b[2J.png", "a\nb.png", "\u202egnp.png", "x\xff.png", strings.Repeat("n", 300) + ".png", strings.Repeat("n/", 3000) + ".png"} {
 		all = append(all, refused(fmt.Sprintf("image/missing %.20q", name), nil, 2, []string{"ddiff: "}, name, "--task", "hdr"))
 		all = append(all, refused(fmt.Sprintf("image/missing dataset %.20q", name), nil, 2, []string{"ddiff: "}, "--images", name, "--task", "hdr"))

@@ -167,7 +167,7 @@ func badGraphs(t *testing.T) []badInput {
 		part      string
 	}{
 		"range of 2^62":       {[]*onnxpb.NodeProto{node("Range", []string{"i"}, "0", "n", "1"), with(node("Cast", []string{"r"}, "i"), whole("to", 1)), mean, add}, []*onnxpb.TensorProto{scalar("0", 0), scalar("n", 1<<62), scalar("1", 1)}, "overflow"},
-		"constant of 4 TiB":   {[]*onnxpb.NodeProto{node("ConstantOfShape", []string{"r"}, "n"), mean, add}, []*onnxpb.TensorProto{integers("n", 1<<20, 1<<20)}, "out of memory"},
+		"constant of 4 TiB":   {[]*onnxpb.NodeProto{node("ConstantOfShape", []string{"r"}, "n"), mean, add}, []*onnxpb.TensorProto{integers("n", 1<<20, 1<<20)}, "MiB of memory; export a smaller network"},
 		"padding of 2^40":     {[]*onnxpb.NodeProto{node("Pad", []string{"r"}, "x", "n"), mean, add}, []*onnxpb.TensorProto{integers("n", 0, 0, 1<<40, 1<<40, 0, 0, 0, 0)}, "verflow"},
 		"tiles of 2^120":      {[]*onnxpb.NodeProto{node("Tile", []string{"r"}, "x", "n"), mean, add}, []*onnxpb.TensorProto{integers("n", 1<<30, 1<<30, 1<<30, 1<<30)}, "p.onnx"},
 		"split into 2^40":     {[]*onnxpb.NodeProto{with(node("Split", []string{"r"}, "x"), whole("num_outputs", 1<<40)), mean, add}, nil, "p.onnx"},

@@ -111,7 +111,6 @@ func badPictures(t *testing.T) []badInput {
 	add("missing kernel", 2, 0, []string{"task motion_deblur needs the kernel", "give --kernel FILE"}, "a.png", "--task", "motion_deblur")
 	add("missing mask", 2, 0, []string{"task inpaint_box needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint_box")
 	add("kernel nowhere", 2, 0, []string{"--kernel nowhere.npy", "no such file"}, "a.png", "--task", "motion_deblur", "--kernel", "nowhere.npy")
-	add("no task", 2, 0, []string{"give one --task NAME"}, "a.png")
 	add("two tasks", 2, 0, []string{"give one --task NAME"}, "a.png", "--task", "hdr,super_resolution")
 	add("unknown task", 2, 0, []string{"unknown task"}, "a.png", "--task", "hdrr")
 	add("nowhere", 2, 0, []string{"nowhere.png", "no such file"}, "nowhere.png", "--task", "hdr")

@@ -37,7 +37,7 @@ func TestAttackOwners(t *testing.T) {
 	wantCode(t, e, 0)
 	id := strings.TrimSpace(e.stdout)
 	for _, server := range []string{leader, standby} {
-		for _, verb := range []string{"pause", "resume", "resume --budget seconds=1", "cancel", "cancel --now", "retry --missing", "append", "delete --yes", "delete --dry-run"} {
+		for _, verb := range []string{"pause", "resume", "change --weight 2", "cancel", "cancel --now", "retry --missing", "append", "delete --yes", "delete --dry-run"} {
 			words := strings.Fields(verb)
 			args := append([]string{words[0], id, "--server", server}, words[1:]...)
 			wantRefusal(t, as(t, bob, args...), 2, "belongs to another owner")
@@ -48,6 +48,24 @@ func TestAttackOwners(t *testing.T) {
 		wantCode(t, as(t, bob, "status", id, "--server", server), 0)
 	}
 	wantCode(t, as(t, ann, "pause", id, "--server", standby), 0)
+	// What is changed is that of the campaign at every coordinator, and stays after a second submission, which says so.
+	wantCode(t, as(t, ann, "change", id, "--server", standby, "--weight", "7", "--pool", "a100", "--deadline", "2031-01-01T00:00:00Z", "--budget", "items=9"), 0)
+	e = as(t, ann, "change", id, "--server", leader, "--deadline", "none", "--priority", "low", "--budget", "cost=2.5")
+	wantCode(t, e, 0)
+	if want := id + ": priority low, weight 7, pool a100, deadline none, budget items=9,cost=2.5\n"; e.stdout != want {
+		t.Errorf("ddiff change prints %q, want %q", e.stdout, want)
+	}
+	e = as(t, ann, "submit", file, "--server", leader)
+	wantCode(t, e, 0)
+	if want := "ddiff change " + id + " --pool none --budget items=0,cost=0\n"; !strings.HasSuffix(e.stderr, want) {
+		t.Errorf("a second submission says %q, want %q", e.stderr, want)
+	}
+	// Bob's submission of the file is a campaign of his own.
+	e = as(t, bob, "submit", file, "--server", leader)
+	wantCode(t, e, 0)
+	if his := strings.TrimSpace(e.stdout); his == id {
+		t.Errorf("Bob's campaign is %s, that of Ann", his)
+	}
 	wantCode(t, as(t, administrator, "cancel", id, "--server", leader), 0)
 }
 

@@ -47,3 +47,11 @@ func amounts(texts []string, flag, want string) (map[string]float64, error) {
 	}
 	return out, nil
 }
+
+// usageOf returns the error of a flag's value as one of usage, nil without an error.
+func usageOf(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return cli.Usage(fmt.Errorf("%s: %w", flag, err))
+}

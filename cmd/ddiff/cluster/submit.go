@@ -69,11 +69,17 @@ func newSubmitCommand(c manifest.Catalogue) *cobra.Command {
 		if err := spec.Validate(own); err != nil {
 			return cli.Usage(err)
 		}
-		if o.order.Weight == 0 { // the default of an order without a weight
+		order := o.order
+		if order.Priority = record.Priority(o.priority); !cmd.Flags().Changed("priority") {
+			order.Priority = ""
+		}
+		switch {
+		case !cmd.Flags().Changed("weight"):
+			order.Weight = 0
+		case order.Weight == 0:
 			return cli.Usage(fmt.Errorf("--weight: 0 is outside 1..%d", record.MaxWeight))
 		}
-		o.order.Priority = record.Priority(o.priority)
-		done, err := client.SubmitSpec(cmd.Context(), spec, o.order)
+		done, err := client.SubmitSpec(cmd.Context(), spec, order)
 		if err != nil {
 			return err
 		}

@@ -54,11 +54,13 @@ func stateKey(c *record.Campaign) string {
 	return fmt.Sprintf("%s%06d.json", statePrefix(c.ID, c.Submitted), c.Number)
 }
 
-// state is a decision: a record without what was submitted.
+// state is a decision: a record without what was submitted, but for what may change.
 type state struct {
 	*record.Campaign
-	Spec   *manifest.Spec  `json:"spec,omitempty"` // hides the one of the record
-	Budget manifest.Budget `json:"budget,omitzero"`
+	Spec     *manifest.Spec  `json:"spec,omitempty"` // hides the one of the record
+	Pool     string          `json:"pool,omitempty"`
+	Deadline string          `json:"deadline,omitempty"`
+	Budget   manifest.Budget `json:"budget,omitzero"`
 }
 
 // ErrDamaged: a record cannot be read.
@@ -105,7 +107,9 @@ func loadState(ctx context.Context, s storage.Store, submitted *record.Campaign,
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, key, err)
 	}
-	c.Campaign.Spec, c.Campaign.Spec.Budget = submitted.Spec, c.Budget
+	spec := submitted.Spec
+	spec.Pool, spec.Deadline, spec.Budget = c.Pool, c.Deadline, c.Budget
+	c.Campaign.Spec = spec
 	if err := c.Validate(); err != nil || stateKey(c.Campaign) != key {
 		return nil, fmt.Errorf("%w: %s: %v", ErrDamaged, key, err) //nolint:errorlint // nil for another number
 	}
@@ -114,7 +118,7 @@ func loadState(ctx context.Context, s storage.Store, submitted *record.Campaign,
 
 // encodeState is the content of a state.
 func encodeState(c *record.Campaign) ([]byte, error) {
-	data, err := json.Marshal(state{Campaign: c, Budget: c.Spec.Budget})
+	data, err := json.Marshal(state{Campaign: c, Pool: c.Spec.Pool, Deadline: c.Spec.Deadline, Budget: c.Spec.Budget})
 	return append(data, '\n'), err
 }
 

@@ -36,7 +36,7 @@ func CheckSame(old *record.Campaign, spec *manifest.Spec, o Order) error {
 	if !sameItems(old.Spec, *spec) {
 		return fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", old.ID, ErrRefused)
 	}
-	return errors.Join(sameOperators(old, o.Operators), samePrior(old, o.PriorSHA256), samePool(old, spec.Pool))
+	return errors.Join(sameOperators(old, o.Operators), samePrior(old, o.PriorSHA256))
 }
 
 // sameItems reports whether two specs have the same items. Fields that change no item may differ.
@@ -72,15 +72,6 @@ func samePrior(c *record.Campaign, sha256 string) error {
 		c.ID, ErrRefused, old, sha256)
 }
 
-// samePool returns ErrRefused if a campaign on the board asks for another pool.
-func samePool(c *record.Campaign, pool string) error {
-	if c.Spec.Pool == pool {
-		return nil
-	}
-	return fmt.Errorf("submit campaign %s: %w: it was submitted with the pool %q in place of %q; delete the campaign, then submit it again: its results remain",
-		c.ID, ErrRefused, c.Spec.Pool, pool)
-}
-
 // Wants returns the change of a record by which a person sets the wanted state. A finished campaign refuses it.
 func Wants(w record.Wanted) func(c *record.Campaign) error {
 	return func(c *record.Campaign) error {
@@ -95,23 +86,6 @@ func Wants(w record.Wanted) func(c *record.Campaign) error {
 		if c.Wanted = w; c.Phase == record.PhasePaused && !WantsCancel(c) { // no longer because of a limit
 			c.Reason = ""
 		}
-		return nil
-	}
-}
-
-// Limits returns the change of a record by which a person replaces the budget of a campaign that has not finished.
-func Limits(b manifest.Budget) func(c *record.Campaign) error {
-	return func(c *record.Campaign) error {
-		if field, err := b.Check(); err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrRefused, field, err)
-		}
-		switch {
-		case c.Phase == record.PhaseFinished:
-			return fmt.Errorf("%w: the campaign has finished", ErrRefused)
-		case c.Spec.Budget == b:
-			return ErrUnchanged
-		}
-		c.Spec.Budget = b
 		return nil
 	}
 }

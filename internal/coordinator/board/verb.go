@@ -29,7 +29,7 @@ type Verb struct {
 // The kinds of verbs beside those of [record.Wanted].
 const (
 	VerbSubmit      = "submit"
-	VerbBudget      = "budget"
+	VerbChange      = "change"
 	VerbDelete      = "delete"
 	VerbCreateToken = "create token"
 	VerbRevokeToken = "revoke token"

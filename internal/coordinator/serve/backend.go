@@ -8,7 +8,6 @@ import (
 	"ddiff/api"
 	"ddiff/internal/record"
 	"ddiff/internal/report/result"
-	"ddiff/manifest"
 )
 
 // Backend reads campaigns, items and workers. Errors are those of package api, or of the packages below; all methods may be called
@@ -42,8 +41,8 @@ type Controller interface {
 	Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error)
 	// Want sets the wanted state. It is idempotent.
 	Want(ctx context.Context, id string, w record.Wanted) (api.Controlled, error)
-	// SetBudget replaces the budget of a campaign. It is idempotent.
-	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
+	// Change changes settings of a campaign. It is idempotent.
+	Change(ctx context.Context, id string, change api.Change) (api.Change, error)
 	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 	// Append adds rows. Keys are as those of Retry.

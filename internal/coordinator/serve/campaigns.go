@@ -22,7 +22,6 @@ import (
 	"ddiff/internal/report/result"
 	"ddiff/internal/report/selection"
 	"ddiff/internal/restore/metric"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -30,8 +29,8 @@ import (
 type order struct {
 	DryRun      bool            `query:"dry_run" doc:"Only check the campaign, and count its items"`
 	Output      string          `query:"output" maxLength:"500" doc:"Folder for the results below the cluster's store; without the role admin it begins with the owner and a slash"`
-	Priority    record.Priority `query:"priority" enum:"high,normal,low" default:"normal" doc:"Class that is served before all lower ones; high needs the role admin"`
-	Weight      int             `query:"weight" minimum:"1" maximum:"1000" default:"1"`
+	Priority    record.Priority `query:"priority" enum:"high,normal,low" doc:"Class that is served before all lower ones, by default normal; high needs the role admin"`
+	Weight      int             `query:"weight" minimum:"1" maximum:"1000" doc:"Share within the class, by default 1"`
 	Canary      int             `query:"canary" minimum:"0" maximum:"1000000" default:"2" doc:"Number of items to run before the others"`
 	PriorSHA256 string          `query:"prior_sha256" pattern:"^([0-9a-f]{64})?$" doc:"Digest that the prior must have"`
 	Operators   []string        `query:"operator,explode" doc:"SHA256=PATH of an operator file; another file at the path then rejects the campaign"`
@@ -74,15 +73,15 @@ func (s *Server) addCampaigns() {
 		}
 		return s.want(ctx, in.ID, record.WantCancel)
 	})
-	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/budget", "Replace the limits of a campaign; missing ones are removed", func(ctx context.Context, in *struct {
+	add(s, api.Submitter, http.MethodPatch, "/campaigns/{id}", "Change settings of a campaign; missing ones stay", func(ctx context.Context, in *struct {
 		InCampaign
-		Body manifest.Budget
+		Body api.Change
 	},
-	) (manifest.Budget, error) {
+	) (api.Change, error) {
 		if s.cfg.Controller == nil {
-			return manifest.Budget{}, errReadOnly()
+			return api.Change{}, errReadOnly()
 		}
-		return s.cfg.Controller.SetBudget(ctx, in.ID, in.Body)
+		return s.cfg.Controller.Change(ctx, in.ID, in.Body)
 	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/retry", "Run items again", func(ctx context.Context, in *struct {
 		InCampaign
@@ -174,8 +173,8 @@ func (s *Server) submit(ctx context.Context, in *order) (*submitted, error) {
 	if folder, _, below := strings.Cut(in.Output, "/"); in.Output != "" && caller.Role != api.Admin && (folder != caller.Owner || !below) {
 		return nil, api.NewError(api.ErrDenied, "output: "+in.Output+" may belong to another owner; choose a folder below "+caller.Owner+"/, or leave it out")
 	}
-	if in.Priority == record.PriorityHigh && caller.Role != api.Admin {
-		return nil, api.NewError(api.ErrDenied, "priority: high goes before the campaigns of all others and needs the role admin; choose normal or low")
+	if err := board.CheckPriority(in.Priority, caller.Role); err != nil {
+		return nil, err
 	}
 	o := api.Order{
 		Output: in.Output, Priority: in.Priority, Weight: in.Weight, Canary: in.Canary, PriorSHA256: in.PriorSHA256, Owner: caller.Owner,

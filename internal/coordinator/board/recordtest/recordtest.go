@@ -41,7 +41,7 @@ func Want(ctx context.Context, b *queue.Board, s storage.Store, id string, w rec
 
 // SetBudget replaces the budget of a campaign.
 func SetBudget(ctx context.Context, b *queue.Board, s storage.Store, id string, limits manifest.Budget) (*record.Campaign, error) {
-	return Update(ctx, b, s, id, board.Limits(limits))
+	return Update(ctx, b, s, id, board.Changes(api.Change{Budget: &limits}))
 }
 
 // Administrator returns a copy of ctx in the name of an administrator.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (out api
 		return out, fmt.Errorf("submit campaign: %w: %w", board.ErrRefused, err)
 	}
 	err = c.do(ctx, board.Verb{Kind: board.VerbSubmit}, board.Submission{Spec: spec, Order: o}, &out)
-	out.Warning = c.cfg.Catalogue.EqualRuns(spec)
+	out.Warning = cmp.Or(out.Warning, c.cfg.Catalogue.EqualRuns(spec))
 	return out, err
 }
 
@@ -151,9 +152,9 @@ func (c *Cluster) Want(ctx context.Context, id string, w record.Wanted) (out api
 	return out, err
 }
 
-// SetBudget replaces the budget of a campaign.
-func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (out manifest.Budget, err error) {
-	err = c.do(ctx, board.Verb{Kind: board.VerbBudget, Campaign: id}, b, &out)
+// Change changes settings of a campaign.
+func (c *Cluster) Change(ctx context.Context, id string, change api.Change) (out api.Change, err error) {
+	err = c.do(ctx, board.Verb{Kind: board.VerbChange, Campaign: id}, change, &out)
 	return out, err
 }
 

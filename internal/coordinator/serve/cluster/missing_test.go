@@ -9,7 +9,6 @@ import (
 	"ddiff/internal/coordinator/board"
 	"ddiff/internal/coordinator/board/recordtest"
 	"ddiff/internal/record"
-	"ddiff/manifest"
 	"ddiff/restore/item"
 )
 
@@ -42,7 +41,7 @@ func TestAttackMissingRecord(t *testing.T) {
 	f.lead()
 	requests = map[string]func(id string) error{
 		"want":   func(id string) error { _, err := c.Want(ctx, id, record.WantPause); return err },
-		"budget": func(id string) error { _, err := c.SetBudget(ctx, id, manifest.Budget{Items: 7}); return err },
+		"change": func(id string) error { _, err := c.Change(ctx, id, api.Change{Weight: 7}); return err },
 		"retry": func(id string) error {
 			limited, cancel := context.WithCancel(ctx)
 			defer cancel()

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -75,8 +76,8 @@ func TestRolesOfRoutes(t *testing.T) {
 					body = `{"outcomes":["failed"]}`
 				case strings.HasSuffix(path, "/append"):
 					body = `{"path":"/more"}`
-				case strings.HasSuffix(path, "/budget"):
-					body = `{"seconds":5}`
+				case method == "patch":
+					body = `{"weight":5}`
 				case path == "/session":
 					body = `{"token":"ddiff_false"}`
 				}
@@ -418,34 +419,49 @@ func TestResumeOverBudget(t *testing.T) {
 	})
 }
 
-// The owner of a campaign changes its budget, which is then that of the record; nobody changes that of a finished one.
-func TestSetBudget(t *testing.T) {
+// TestChange: the owner of a campaign changes its settings, which are then those of the record, and only those that it names; nobody changes those of a
+// finished one. A second submission keeps them, and says how to change them.
+func TestChange(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.lead()
 	c := f.open()
 	url := f.serve(c, true)
-	id := f.campaign("night", "ann", func(*record.Campaign) {})
 	finished := f.campaign("day", "ann", func(c *record.Campaign) { c.Phase = record.PhaseFinished })
-	ann := client(t, url, f.token(c, "ann", api.Submitter))
-	_, err := ann.SetBudget(t.Context(), id, manifest.Budget{Items: 4})
-	must(t, err)
-	want := manifest.Budget{Items: 5, Cost: 2.5}
-	got, err := ann.SetBudget(t.Context(), id, want)
-	must(t, err)
-	list, err := ann.Campaigns(t.Context(), false)
-	must(t, err)
-	if !slices.ContainsFunc(list.Campaigns, func(s record.CampaignStatus) bool { return s.Campaign.Spec.Budget == want }) {
-		t.Errorf("the list has %+v", list.Campaigns)
+	ann, root := client(t, url, f.token(c, "ann", api.Submitter)), client(t, url, f.token(c, "root", api.Admin))
+	made, err := ann.Submit(t.Context(), []byte(campaignFile), api.Order{})
+	if err != nil || made.Warning != "" {
+		t.Fatalf("%+v, %v", made, err)
 	}
-	record, err := board.Read(t.Context(), f.board, id)
+	id, pool, deadline, budget := made.ID, "a100", "2026-12-01T08:00:00Z", manifest.Budget{Items: 5, Cost: 2.5}
+	want := api.Change{Priority: record.PriorityLow, Weight: 7, Pool: &pool, Deadline: &deadline, Budget: &budget}
+	_, err = ann.Change(t.Context(), id, want)
 	must(t, err)
-	if got != want || record.Spec.Budget != want {
-		t.Errorf("the answer is %+v, the record has %+v", got, record.Spec.Budget)
+	got, err := ann.Change(t.Context(), id, api.Change{Weight: 7})
+	must(t, err)
+	r, err := board.Read(t.Context(), f.board, id)
+	must(t, err)
+	if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(board.SettingsOf(r), want) {
+		t.Errorf("the answer is %+v, the record has %+v", got, board.SettingsOf(r))
 	}
-	for campaign, b := range map[string]manifest.Budget{id: {Seconds: -1}, finished: want} {
-		if _, err := ann.SetBudget(t.Context(), campaign, b); !errors.Is(err, api.ErrRefused) {
-			t.Errorf("%s: %v", campaign, err)
+	again, err := ann.Submit(t.Context(), []byte(campaignFile), api.Order{Weight: 3})
+	flags := "ddiff change " + id + " --weight 3 --pool none --deadline none --budget items=0,cost=0"
+	if err != nil || again.Created || !strings.HasSuffix(again.Warning, flags) {
+		t.Errorf("a second submission: %+v, %v; want the line %s", again, err, flags)
+	}
+	wrong, none := "no pool", manifest.Budget{Seconds: -1}
+	for _, tt := range []struct {
+		who    *api.Client
+		id     string
+		change api.Change
+		want   error
+	}{
+		{ann, id, api.Change{Weight: 1001}, api.ErrInvalid}, {ann, id, api.Change{Pool: &wrong}, api.ErrInvalid}, {ann, id, api.Change{Deadline: &wrong}, api.ErrInvalid},
+		{ann, id, api.Change{Budget: &none}, api.ErrInvalid}, {ann, id, api.Change{Priority: "first"}, api.ErrInvalid}, {ann, finished, want, api.ErrRefused},
+		{ann, id, api.Change{Priority: record.PriorityHigh}, api.ErrDenied}, {root, id, api.Change{Priority: record.PriorityHigh}, nil},
+	} {
+		if _, err := tt.who.Change(t.Context(), tt.id, tt.change); !errors.Is(err, tt.want) {
+			t.Errorf("%s, %+v: %v, want %v", tt.id, tt.change, err, tt.want)
 		}
 	}
 }

@@ -187,10 +187,10 @@ func TestAttackOwners(t *testing.T) {
 	must(t, err)
 	c, _, err := recordtest.Submit(t.Context(), f.board, f.store, spec, board.Order{Owner: "ann@example.org"}, time.Now())
 	must(t, err)
-	if _, err := user("bob@example.org").SetBudget(t.Context(), c.ID, manifest.Budget{Items: 3}); !errors.Is(err, api.ErrDenied) {
+	if _, err := user("bob@example.org").Change(t.Context(), c.ID, api.Change{Weight: 3}); !errors.Is(err, api.ErrDenied) {
 		t.Errorf("another user: %v", err)
 	}
-	if _, err := user("ann@example.org").SetBudget(t.Context(), c.ID, manifest.Budget{Items: 3}); err != nil {
+	if _, err := user("ann@example.org").Change(t.Context(), c.ID, api.Change{Weight: 3}); err != nil {
 		t.Errorf("the owner: %v", err)
 	}
 }

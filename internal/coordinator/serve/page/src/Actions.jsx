@@ -1,17 +1,18 @@
 // Actions.jsx: the verbs of a campaign. Destructive ones ask first.
 
 import { useRef, useState } from "preact/hooks";
-import { name, post } from "./api.js";
+import { name, patch, post } from "./api.js";
 
 export const ended = (phase) => ["finished", "cancelled", "rejected"].includes(phase);
 
-// useVerb returns [run(verb, options), busy, error].
+// useVerb returns [run(verb, options), busy, error]. The verb "change" changes the settings of the body.
 export function useVerb(id, done) {
   const [state, set] = useState({});
   const run = async (verb, options) => {
     set({ busy: verb });
     try {
-      await post(`campaigns/${name(id)}/${verb}`, options);
+      const path = `campaigns/${name(id)}`;
+      await (verb === "change" ? patch(path, options) : post(`${path}/${verb}`, options));
       set({});
       done?.();
     } catch (error) {

@@ -14,7 +14,7 @@ export function Budget({ campaign, done }) {
   const send = (event) => {
     event.preventDefault();
     const form = new FormData(event.target);
-    run("budget", { body: { ...budget, ...Object.fromEntries(fields.map(([name]) => [name, Number(form.get(name))])) } });
+    run("change", { body: { budget: { ...budget, ...Object.fromEntries(fields.map(([name]) => [name, Number(form.get(name))])) } } });
   };
   return (
     <details>

@@ -48,3 +48,4 @@ export async function call(method, path, { query, body, type = "application/json
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
 export const post = (path, options) => call("POST", path, options);
+export const patch = (path, options) => call("PATCH", path, options);
