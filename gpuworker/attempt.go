@@ -226,7 +226,7 @@ func (w *Worker) lookAgain(ctx context.Context, l lease, t *task, o outcome) (ou
 // blames reports whether an item that ran alone, and not the worker, is to blame for a failure of the environment.
 func (w *Worker) blames(ctx context.Context, t *task, err error) bool {
 	// A store that refuses the results of one item refuses those of others too.
-	ofItem := t.preflight == nil && (job.FromSource(err) || errors.Is(err, onnxruntime.ErrMemory))
+	ofItem := t.preflight == nil && (job.FromSource(err) || errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDevice))
 	return t.fault != nil || ofItem && w.test(ctx, t, true) == nil
 }
 

@@ -133,6 +133,7 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		"store-often":       {err: storage.ErrUnavailable, faults: maxFaults - 1, next: 1, left: queue.Marks{Faults: maxFaults}},
 		"store-always":      {err: storage.ErrUnavailable, faults: maxFaults, next: 1, left: queue.Marks{Faults: maxFaults, Disputed: []string{"tester"}}},
 		"device":            {err: onnxruntime.ErrDeviceLost, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
+		"device-fails":      {err: onnxruntime.ErrDevice, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
 	} {
 		w, dir := workerOf(t)
 		w.restorer = checks{w.restorer, tt.err}

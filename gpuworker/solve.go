@@ -32,7 +32,7 @@ func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task)
 	}
 	final := func(err error) bool {
 		o := outcomeOf(ctx, tasks[0], err)
-		return o.why == drain || o.kind == dropped || isLost(err) || errors.Is(err, guard.ErrHung)
+		return o.why == drain || o.kind == dropped || onnxruntime.Unusable(err) || errors.Is(err, guard.ErrHung)
 	}
 	return job.Parts(tasks, w.restorer.size, solve, final, func(batch []*task, err error) error {
 		if err == nil {
@@ -41,7 +41,7 @@ func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task)
 		}
 		var errs error
 		for _, t := range batch {
-			if isLost(err) {
+			if onnxruntime.Unusable(err) {
 				t.fault = err
 				errs = fmt.Errorf("solve: %w", err)
 			} else {
@@ -50,11 +50,6 @@ func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task)
 		}
 		return errs
 	})
-}
-
-// isLost reports whether a retry on this device would fail too; another worker may have another device.
-func isLost(err error) bool {
-	return errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback)
 }
 
 // size implements restorer. A size that the campaign does not set is a power of two, so that the last batches of a campaign compile no additional models.

@@ -60,7 +60,7 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the worker drains
 		}
-		if errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback) {
+		if onnxruntime.Unusable(err) || errors.Is(err, onnxruntime.ErrDevice) { // with a batch that is known to be good
 			return fmt.Errorf("test the device: %w", err)
 		}
 		if p := w.cfg.Patience; p > 0 && (!guard.Temporary(err) || w.cfg.Now().Sub(c.Since) >= p) {

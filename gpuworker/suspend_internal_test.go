@@ -105,6 +105,7 @@ func TestSuspendedWorkerTestsItsEnvironment(t *testing.T) {
 		{"passes at once", nil, 0, 0, 1, nil},
 		{"passes later", []error{errStore, brief, errItem}, 0, 0, 4, nil},
 		{"device lost", []error{onnxruntime.ErrDeviceLost}, 0, 0, 1, onnxruntime.ErrDeviceLost},
+		{"device fails", []error{onnxruntime.ErrDevice}, 0, 0, 1, onnxruntime.ErrDevice},
 		{"fallback", []error{brief, onnxruntime.ErrFallback}, 0, 0, 2, onnxruntime.ErrFallback},
 		{"patient, lasting failure", []error{errStore}, time.Hour, 0, 1, storage.ErrReadOnly},
 		{"patient, temporary failure", []error{brief}, time.Hour, time.Hour - 1, 2, nil},

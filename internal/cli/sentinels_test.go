@@ -39,6 +39,7 @@ var withoutCode = map[string]string{
 	"photograph.ErrFewPatches":   "ends an item, not a command",
 	"photograph.ErrNotFinite":    "ends an item, not a command",
 	"onnxruntime.ErrMemory":      "accompanies ErrRuntime",
+	"onnxruntime.ErrDevice":      "accompanies ErrRuntime",
 	"onnxruntime.ErrDeviceLost":  "accompanies ErrRuntime",
 	"onnxruntime.ErrAlreadyOpen": "a mistake of the program",
 	"job.ErrYield":               "a step's answer to its batch",

@@ -254,7 +254,7 @@ func (s *Session) solve(ctx context.Context, batch []*prepared, yield func(int, 
 		return cmp.Or(min(n, s.cfg.Batch), job.PowerOfTwo(n)) // so that the last pictures compile no further models
 	}
 	final := func(err error) bool {
-		return ctx.Err() != nil || errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback)
+		return ctx.Err() != nil || onnxruntime.Unusable(err)
 	}
 	return job.Parts(batch, size, func(batch []*prepared) error { return s.run(ctx, batch) }, final, func(batch []*prepared, err error) error {
 		for _, p := range batch {

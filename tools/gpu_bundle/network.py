@@ -27,7 +27,7 @@ from ddiff_torch.onnx_prior import load
 
 # As internal/restore/onnx/onnxruntime/settings.go.
 OPTIONS = {"device_id": "0", "arena_extend_strategy": "kSameAsRequested", "cudnn_conv_algo_search": "HEURISTIC", "cudnn_conv_use_max_workspace": "1",
-           "do_copy_in_default_stream": "1", "use_tf32": "0", "prefer_nhwc": "0"}
+           "do_copy_in_default_stream": "1", "prefer_nhwc": "0"}
 TIME = 300  # of the noise level
 
 
@@ -100,23 +100,25 @@ class Bench:
                 count += e.count
         return {"kernels": count // calls, "gpu_ms": sum(times.values()), "longest": dict(times.most_common(12))}
 
-    def model(self, file: Path) -> bytes:
+    def model(self, file: Path) -> onnx.ModelProto:
         """A graph with the prior's weights."""
         m = onnx.load(str(file))
         for t in m.graph.initializer:
             if not t.raw_data and int(np.prod(t.dims)):
                 t.raw_data = self.weights[t.name.partition("/")[2]]
-        return m.SerializeToString()
+        return m
 
     def session(self, file: Path, feeds: Callable[[ort.InferenceSession], dict[str, np.ndarray]], output: str, graph: bool):
         def make(row: dict):
             s = ort.SessionOptions()
             s.log_severity_level = 4  # cuDNN names each plan that it does not use as an error
             providers: list = ["CPUExecutionProvider"]
+            model = self.model(file)
             if self.cuda:
+                half = any(a.name == "to" and a.i == onnx.TensorProto.FLOAT16 for n in model.graph.node if n.op_type == "Cast" for a in n.attribute)
                 s.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-                providers = [("CUDAExecutionProvider", {**OPTIONS, "enable_cuda_graph": str(int(graph))})]
-            session = ort.InferenceSession(self.model(file), s, providers=providers)
+                providers = [("CUDAExecutionProvider", {**OPTIONS, "use_tf32": str(int(half)), "enable_cuda_graph": str(int(graph))})]
+            session = ort.InferenceSession(model.SerializeToString(), s, providers=providers)
             binding, values = session.io_binding(), feeds(session)
             for name, v in values.items():
                 binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(v, self.device, 0))

@@ -187,7 +187,7 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 				w.show.Say("warning: " + doubt)
 			}
 			for _, r := range session.Restore(inner, part...) {
-				if errors.Is(r.Err, onnxruntime.ErrDeviceLost) || errors.Is(r.Err, onnxruntime.ErrFallback) {
+				if onnxruntime.Unusable(r.Err) {
 					return fmt.Errorf("solve: %w", r.Err)
 				}
 				mu.Lock()

@@ -189,7 +189,7 @@ func (s *session) answer(ctx context.Context, r *request) error {
 		return send(s.out, end, nil, nil)
 	}
 	for i, res := range s.pictures.Restore(r.ctx, pictures...) {
-		if errors.Is(res.Err, onnxruntime.ErrDeviceLost) || errors.Is(res.Err, onnxruntime.ErrFallback) {
+		if onnxruntime.Unusable(res.Err) {
 			return fmt.Errorf("solve: %w", res.Err)
 		}
 		a := answer{ID: r.ID, Index: i, Result: &res.Result, Curves: res.Curves}

@@ -212,6 +212,7 @@ func TestClassesOfEnvironmentErrors(t *testing.T) {
 		{storage.ErrUnavailable, true, true},
 		{fmt.Errorf("solve: %w", onnxruntime.ErrMemory), true, true},
 		{onnxruntime.ErrDeviceLost, true, false},
+		{onnxruntime.ErrDevice, true, false},
 		{timeoutError(true), true, true},
 		{timeoutError(false), false, false},
 	} {

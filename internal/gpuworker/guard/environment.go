@@ -15,7 +15,7 @@ import (
 func environmentErrors() []error {
 	return []error{
 		storage.ErrUnavailable, storage.ErrAccess, storage.ErrReadOnly, storage.ErrNoSpace, storage.ErrNoBucket, storage.ErrCertificate,
-		onnxruntime.ErrMemory, onnxruntime.ErrDeviceLost, onnxruntime.ErrFallback, fs.ErrPermission,
+		onnxruntime.ErrMemory, onnxruntime.ErrDevice, onnxruntime.ErrDeviceLost, onnxruntime.ErrFallback, fs.ErrPermission,
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 	}
 }

@@ -193,6 +193,14 @@ func Captured(n *onnxpb.NodeProto) []string {
 	return out
 }
 
+// HasHalf reports whether a graph, or one inside it, converts to float16. Weights that are only stored in it are no sign of it.
+func HasHalf(g *onnxpb.GraphProto) bool {
+	return slices.ContainsFunc(g.GetNode(), func(n *onnxpb.NodeProto) bool {
+		half := slices.ContainsFunc(n.Attribute, func(a *onnxpb.AttributeProto) bool { return a.Name == "to" && a.I == int64(onnxpb.TensorProto_FLOAT16) })
+		return n.OpType == "Cast" && half || slices.ContainsFunc(subGraphs(n), HasHalf)
+	})
+}
+
 // Constants returns the values of the main graph that depend on weights and constants only.
 func (m *Model) Constants() map[string]bool {
 	out := map[string]bool{"": true}

@@ -42,6 +42,9 @@ func TestHalfPredictions(t *testing.T) {
 	const n, size = 2, 64
 	for network, m := range networks(t) {
 		image, steps, output := m.Inputs()[0].Name, m.Inputs()[1].Name, m.Outputs()[0]
+		if modelfile.HasHalf(m.Proto().Graph) || !modelfile.HasHalf(m.Half().Proto().Graph) {
+			t.Errorf("%s: HasHalf does not tell float16 from float32", network)
+		}
 		for _, time := range []int{20, 500, 980} {
 			predict := func(m *modelfile.Model) []float32 {
 				g := onnx.NewGraph(m.Opset())

@@ -208,8 +208,8 @@ func (r *Runtime) chooseProvider() error {
 		}
 		d.Provider = ProviderCUDA
 	}
-	if d.Provider == ProviderTensorRT {
-		if err := os.Setenv(noTF32, "0"); err != nil {
+	if d.NVIDIA() {
+		if err := os.Setenv(noTF32, tf32()); err != nil {
 			return fmt.Errorf("open ONNX Runtime: %w", err)
 		}
 	}

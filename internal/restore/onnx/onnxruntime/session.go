@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	ort "github.com/yalue/onnxruntime_go"
 
@@ -20,6 +21,7 @@ type Session struct {
 	runtime *Runtime
 	device  Device // that computes
 	warm    bool
+	calls   atomic.Int64    // of a model that is recorded
 	ports   [2][]onnx.Value // inputs and outputs of a model that is recorded
 	plain   *Session        // of the same model without a record, nil for one that is not recorded
 }
@@ -166,7 +168,7 @@ func (r *Runtime) preserve(f func() error) error {
 	return err
 }
 
-// Run computes the outputs. Tensors are in the order of NewSession. It returns ErrMemory and ErrDeviceLost.
+// Run computes the outputs. Tensors are in the order of NewSession. It returns ErrMemory, ErrDevice and ErrDeviceLost.
 //
 // The end of ctx terminates the call, which then returns ctx's error and its cause; the outputs are undefined. The
 // library terminates between two nodes of the graph, also inside a loop: a kernel that hangs is not interrupted.
@@ -194,7 +196,11 @@ func (s *Session) call(ctx context.Context, run func() error) error {
 	if s.program == nil {
 		return errors.New("run: the session is closed")
 	}
-	err := s.runtime.thread.do(func() error {
+	do := s.runtime.thread.do
+	if s.plain != nil && s.calls.Add(1) <= recordChecks {
+		do = s.runtime.thread.alone
+	}
+	err := do(func() error {
 		if s.warm {
 			return run()
 		}

@@ -1,11 +1,15 @@
 package onnxruntime
 
 import (
+	"cmp"
 	"maps"
+	"os"
 	"strconv"
 	"strings"
 
 	ort "github.com/yalue/onnxruntime_go"
+
+	"ddiff/internal/restore/onnx/modelfile"
 )
 
 // sessionSettings are the entries of the configuration of a session on d.
@@ -27,8 +31,10 @@ func (r *Runtime) sessionSettings(d Device) map[string]string {
 	return s
 }
 
-// cudaSettings are the options of the CUDA provider, all explicit, so that the library's defaults do not matter.
-func cudaSettings(index int, capture bool) map[string]string {
+// cudaSettings are the options of the CUDA provider, all explicit, so that the library's defaults do not matter. half: the model has values of 16 bits.
+// Without use_tf32 the library takes the tensor cores from the convolutions of every type (CreateCudnnFeExecutionPlan in its conv.cc, 1.30); noTF32
+// keeps the values of 32 bits exact.
+func cudaSettings(index int, capture, half bool) map[string]string {
 	return map[string]string{
 		"device_id":                    strconv.Itoa(index),
 		"enable_cuda_graph":            flag(capture),
@@ -36,7 +42,7 @@ func cudaSettings(index int, capture bool) map[string]string {
 		"cudnn_conv_algo_search":       "HEURISTIC",        // makes the same choice in every run
 		"cudnn_conv_use_max_workspace": "1",
 		"do_copy_in_default_stream":    "1",
-		"use_tf32":                     "0", // factors of 10 bits
+		"use_tf32":                     flag(half),
 		"prefer_nhwc":                  "0",
 	}
 }
@@ -54,8 +60,10 @@ func tensorRTSettings(index int, cache string) map[string]string {
 	}
 }
 
-// noTF32 is the environment variable that disables TF32 in NVIDIA's libraries. They read it once.
+// noTF32 is the environment variable that disables TF32, factors of 10 bits, in NVIDIA's libraries. They read it once. A person may have set it.
 const noTF32 = "NVIDIA_TF32_OVERRIDE"
+
+func tf32() string { return cmp.Or(os.Getenv(noTF32), "0") }
 
 // webGPUSettings are the options of the WebGPU provider. The library adds a prefix to each key and ignores unknown keys.
 func webGPUSettings(capture bool) map[string]string {
@@ -93,11 +101,12 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 	}
 	switch r.device.Provider {
 	case ProviderCUDA:
-		add("cuda.", cudaSettings(r.device.Index, r.capture))
+		add("cuda.", cudaSettings(r.device.Index, r.capture, p == FP16))
+		out[noTF32] = tf32()
 	case ProviderTensorRT:
 		add("tensorrt.", tensorRTSettings(r.device.Index, ""))
-		add("cuda.", cudaSettings(r.device.Index, false))
-		out[noTF32] = "0"
+		add("cuda.", cudaSettings(r.device.Index, false, p == FP16))
+		out[noTF32] = tf32()
 	case ProviderWebGPU:
 		add("webgpu.", webGPUSettings(r.capture))
 	case ProviderOpenVINO:
@@ -112,9 +121,17 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 // appendProvider adds the provider to a session's options, which always include the CPU.
 func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byte) error {
 	d := t.device
+	half := false
+	if d.NVIDIA() {
+		m, err := modelfile.ReadModel(model)
+		if err != nil {
+			return err
+		}
+		half = modelfile.HasHalf(m.Proto().Graph)
+	}
 	switch d.Provider {
 	case ProviderCUDA:
-		return appendCUDA(opts, cudaSettings(d.Index, r.capture))
+		return appendCUDA(opts, cudaSettings(d.Index, r.capture, half))
 	case ProviderTensorRT:
 		cache, err := r.engineCache(model)
 		if err != nil {
@@ -132,7 +149,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 			return err
 		}
 		// Nodes that TensorRT does not support run on CUDA.
-		return appendCUDA(opts, cudaSettings(d.Index, false))
+		return appendCUDA(opts, cudaSettings(d.Index, false, half))
 	case ProviderWebGPU:
 		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.capture))
 	}

@@ -54,10 +54,11 @@ func TestSettings(t *testing.T) {
 	cuda := map[string]string{
 		"cuda.device_id": "2", "cuda.arena_extend_strategy": "kSameAsRequested", "cuda.cudnn_conv_algo_search": "HEURISTIC",
 		"cuda.cudnn_conv_use_max_workspace": "1", "cuda.do_copy_in_default_stream": "1", "cuda.enable_cuda_graph": "0", "cuda.use_tf32": "0", "cuda.prefer_nhwc": "0",
+		"NVIDIA_TF32_OVERRIDE": "0",
 	}
 	trt := map[string]string{
 		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
-		"tensorrt.trt_timing_cache_enable": "1", "NVIDIA_TF32_OVERRIDE": "0",
+		"tensorrt.trt_timing_cache_enable": "1",
 	}
 	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO", "openvino.version": "2026.4.1", "session.intra_op.allow_spinning": "0"}
 	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableGraphCapture": "0", "webgpu.enableInt64": "1"}
@@ -84,6 +85,9 @@ func TestSettings(t *testing.T) {
 		}
 		if got := r.NetworkSettings(BF16); !maps.Equal(got, want) {
 			t.Errorf("%s in bfloat16:\n got %v\nwant %v", name, got, want)
+		}
+		if got := r.NetworkSettings(FP16)["cuda.use_tf32"]; c.device.NVIDIA() && got != "1" {
+			t.Errorf("%s in float16: use_tf32 is %q, which leaves out the tensor cores", name, got)
 		}
 	}
 }

@@ -23,11 +23,31 @@ func startThread() *thread {
 	return t
 }
 
+// recording excludes all other calls of the process while the driver records the work of a model for later replays: an allocation on any device or
+// stream would end the record with an error, and the other call too (cudaStreamCaptureModeGlobal).
+var recording sync.RWMutex
+
 // do runs f on the thread, or on the caller's if t is nil.
 func (t *thread) do(f func() error) error {
 	if t == nil {
 		return f()
 	}
+	recording.RLock()
+	defer recording.RUnlock()
+	return t.run(f)
+}
+
+// alone is do without calls on other threads of the process.
+func (t *thread) alone(f func() error) error {
+	if t == nil {
+		return f()
+	}
+	recording.Lock()
+	defer recording.Unlock()
+	return t.run(f)
+}
+
+func (t *thread) run(f func() error) error {
 	done := make(chan error, 1)
 	t.work <- func() { done <- f() }
 	return <-done
