@@ -25,9 +25,6 @@ import (
 	"ddiff/restore/operator"
 )
 
-// defaultBatch is the default number of pictures that are solved together.
-const defaultBatch = 4
-
 // Config describes a session.
 type Config struct {
 	// Prior is the score model, Runtime the open runtime, which outlives the session. Required.
@@ -43,7 +40,7 @@ type Config struct {
 	// Large are the tiles of pictures without tiles of their own that need more than Whole bytes, by the estimate of Memory. The zero Large is none.
 	Large prior.Tiling
 	Whole int64
-	// Batch is the largest number of pictures that are solved together. Default: defaultBatch, in powers of two.
+	// Batch is the largest number of pictures that are solved together. Default: 2 on a processor, else 4.
 	Batch int
 	// Unchecked: results that do not explain their pictures, or are implausible, are kept as they are.
 	Unchecked bool
@@ -169,7 +166,7 @@ func (s *Session) Restore(ctx context.Context, pictures ...Picture) iter.Seq2[in
 			if k != key {
 				batch, key = nil, k
 			}
-			if batch = append(batch, next); len(batch) == cmp.Or(s.cfg.Batch, defaultBatch) {
+			if batch = append(batch, next); len(batch) == cmp.Or(s.cfg.Batch, job.Together(s.engine.Runtime().Provider())) {
 				if !s.solve(ctx, batch, yield) {
 					return
 				}

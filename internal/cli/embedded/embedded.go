@@ -235,7 +235,7 @@ func batch(s *manifest.Spec, provider string) (items, pixels int) {
 	case d.Fit != item.FitPad && d.Size <= side:
 		return smallImages, smallImages * side * side
 	}
-	return gpuworker.DefaultBatch, 0
+	return job.Together(provider), 0
 }
 
 // Parts creates the coordinator and the workers, one per device. See coordinator.RunConfig for read.

@@ -30,5 +30,14 @@ func Parts[J any](jobs []J, size func(left []J) int, solve func([]J) error, fina
 	return nil
 }
 
+// Together is the default number of images that are solved together by a provider. On a processor more of them save little, and the last ones often
+// need a model of another size, whose compilation takes as long as several pictures.
+func Together(provider string) int {
+	if provider == onnxruntime.ProviderCPU || provider == onnxruntime.ProviderOpenVINO {
+		return 2
+	}
+	return 4
+}
+
 // PowerOfTwo is the largest power of two that is at most n, from 1 on: batches of such sizes need few compiled models.
 func PowerOfTwo(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
