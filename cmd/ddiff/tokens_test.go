@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +66,18 @@ func TestAttackOwners(t *testing.T) {
 	wantCode(t, e, 0)
 	if his := strings.TrimSpace(e.stdout); his == id {
 		t.Errorf("Bob's campaign is %s, that of Ann", his)
+	}
+	for rows, args := range map[int][]string{2: {"list"}, 1: {"list", "--mine"}} {
+		e := as(t, ann, append(args, "--server", leader)...)
+		wantCode(t, e, 0)
+		if n := strings.Count(e.stdout, "\n"); n != 1+rows || !regexp.MustCompile(`^CAMPAIGN +OWNER +POOL +PHASE `).MatchString(e.stdout) {
+			t.Errorf("%v prints %d lines:\n%s", args, n, e.stdout)
+		}
+	}
+	e = as(t, ann, "status", "--server", leader) // the newest of her own
+	wantCode(t, e, 0)
+	if !regexp.MustCompile(`(?s)^campaign +` + id + `\n.*owner +ann\npool +a100\n`).MatchString(e.stdout) {
+		t.Errorf("the status is\n%s", e.stdout)
 	}
 	wantCode(t, as(t, administrator, "cancel", id, "--server", leader), 0)
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ import (
 )
 
 func newListCommand() *cobra.Command {
-	var asJSON, archived bool
+	var asJSON, archived, mine bool
 	cmd := verb(&cobra.Command{
 		Use:   "list",
 		Short: "List the campaigns of a cluster",
@@ -33,9 +34,17 @@ func newListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if mine {
+			me, err := c.Me(cmd.Context())
+			if err != nil {
+				return err
+			}
+			all.Campaigns = of(me.Owner, all.Campaigns)
+		}
 		printSkipped(cmd, all.Skipped)
 		return show(cmd, asJSON, all.Campaigns, writeList)
 	})
+	cmd.Flags().BoolVar(&mine, "mine", false, "list the campaigns of the owner of the access token only")
 	cmd.Flags().BoolVarP(&archived, "all", "a", false, "also list archived campaigns")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -47,15 +56,53 @@ func printSkipped(cmd *cobra.Command, skipped []string) {
 	}
 }
 
+// of returns the campaigns of an owner.
+func of(owner string, all []record.CampaignStatus) []record.CampaignStatus {
+	return slices.DeleteFunc(slices.Clone(all), func(s record.CampaignStatus) bool { return s.Campaign.Owner != owner })
+}
+
 func writeList(out io.Writer, all []record.CampaignStatus) error {
-	t := table.NewWriter(out)
-	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tDEVICE-S\tCOST\tLEFT\tSUBMITTED")
+	t, more := table.NewWriter(out), columnsOf(all)
+	fmt.Fprintln(t, "CAMPAIGN\t"+more.heads()+"PHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tDEVICE-S\tCOST\tLEFT\tSUBMITTED")
 	for _, s := range all {
 		n := s.Status.Counts
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.0f\t%s\t%s\t%s\n", s.Campaign.ID, s.Campaign.Phase, s.Campaign.Priority,
+		fmt.Fprintf(t, "%s\t%s%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.0f\t%s\t%s\t%s\n", s.Campaign.ID, more.cells(s.Campaign), s.Campaign.Phase, s.Campaign.Priority,
 			s.Campaign.Weight, n.Items, n.Done, n.Failed, n.Dead, s.Status.Seconds, cost(s.Status), left(s.Status), s.Campaign.Submitted.Format(time.DateTime))
 	}
 	return t.Flush()
+}
+
+// column is one of a list that clusters without owners, pools or deadlines do not need.
+type column struct {
+	name string
+	of   func(c *record.Campaign) string
+}
+
+type columns []column
+
+// columnsOf returns the columns that have a value.
+func columnsOf(all []record.CampaignStatus) columns {
+	return slices.DeleteFunc(columns{
+		{"OWNER", func(c *record.Campaign) string { return c.Owner }},
+		{"POOL", func(c *record.Campaign) string { return c.Spec.Pool }},
+		{"DEADLINE", func(c *record.Campaign) string { return c.Spec.Deadline }},
+	}, func(c column) bool {
+		return !slices.ContainsFunc(all, func(s record.CampaignStatus) bool { return c.of(s.Campaign) != "" })
+	})
+}
+
+func (all columns) heads() (out string) {
+	for _, c := range all {
+		out += c.name + "\t"
+	}
+	return out
+}
+
+func (all columns) cells(of *record.Campaign) (out string) {
+	for _, c := range all {
+		out += cmp.Or(c.of(of), "-") + "\t"
+	}
+	return out
 }
 
 func cost(s record.Status) string {
@@ -70,7 +117,7 @@ func newStatusCommand() *cobra.Command {
 	cmd := verb(&cobra.Command{
 		Use:   "status [CAMPAIGN]",
 		Short: "Show a campaign's status, or its progress until it ends",
-		Long: "Show the status of a campaign, by default of the one that was submitted last. --watch shows its progress until it ends,\n" +
+		Long: "Show the status of a campaign, by default of the one that you submitted last. --watch shows its progress until it ends,\n" +
 			"and then prints its counts in one line. The remaining time has a 95 % interval.",
 		Args: cobra.MaximumNArgs(1),
 	}, func(cmd *cobra.Command, c *api.Client, args []string) error {
@@ -92,7 +139,7 @@ func newStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// oneOrNewest returns the campaign that the arguments name, or the one that was submitted last.
+// oneOrNewest returns the campaign that the arguments name, or the one that was submitted last, by the owner of the token if it has submitted one.
 func oneOrNewest(ctx context.Context, c *api.Client, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
@@ -100,6 +147,13 @@ func oneOrNewest(ctx context.Context, c *api.Client, args []string) (string, err
 	all, err := c.Campaigns(ctx, false)
 	if err != nil {
 		return "", err
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return "", err
+	}
+	if own := of(me.Owner, all.Campaigns); len(own) > 0 {
+		all.Campaigns = own
 	}
 	if len(all.Campaigns) == 0 {
 		return "", fmt.Errorf("%w: there is no campaign on the board; ddiff list --all has those of the archive", api.ErrNotFound)
@@ -120,6 +174,9 @@ func writeStatus(out io.Writer, s record.CampaignStatus) error {
 	}
 	if wanted := c.Wanted; wanted != record.WantRun && !c.Phase.Ended() && c.Phase != record.PhasePaused {
 		fmt.Fprintf(b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
+	}
+	for _, c := range columnsOf([]record.CampaignStatus{s}) {
+		fmt.Fprintf(b, "\n%s\t%s", strings.ToLower(c.name), c.of(s.Campaign))
 	}
 	if st.Problem != "" {
 		fmt.Fprintf(b, "\nproblem\t%s", st.Problem)

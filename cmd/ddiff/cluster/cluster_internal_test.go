@@ -133,6 +133,9 @@ func listed(t *testing.T, all ...record.CampaignStatus) *api.Client {
 		if path == "workers" {
 			return api.Workers{Workers: []record.Beat{{Name: "w1\x1b[2J", Provider: "cpu"}}}
 		}
+		if path == "me" {
+			return api.Me{Owner: "ann"}
+		}
 		return api.Campaigns{Campaigns: all}
 	})
 }
@@ -163,6 +166,11 @@ func TestNewest(t *testing.T) {
 	l := listed(t, at("b", 2), at("c", 3), at("a", 1))
 	if id, err := oneOrNewest(t.Context(), l, nil); id != "c" || err != nil {
 		t.Errorf("the newest is %q, %v", id, err)
+	}
+	own := at("own", 0)
+	own.Campaign.Owner = "ann"
+	if id, err := oneOrNewest(t.Context(), listed(t, at("c", 3), own), nil); id != "own" || err != nil {
+		t.Errorf("the newest of the owner is %q, %v", id, err)
 	}
 	if id, err := oneOrNewest(t.Context(), l, []string{"a"}); id != "a" || err != nil {
 		t.Errorf("the named one is %q, %v", id, err)

@@ -59,11 +59,11 @@ func writeTop(ctx context.Context, c *api.Client, out io.Writer, clear string) e
 		rate, waiting = rate+s.Status.Rate, waiting+s.Status.Counts.Pending
 	}
 	fmt.Fprintf(out, "%s%d workers  %d campaigns  %d items wait  %.3g items/s\n\n", clear, len(workers.Workers), len(open), waiting, rate)
-	t := table.NewWriter(out)
-	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWORKERS\tRUNNING\tPENDING\tDONE\tFAILED\tDEAD\tITEMS/S\tLEFT")
+	t, more := table.NewWriter(out), columnsOf(open)
+	fmt.Fprintln(t, "CAMPAIGN\t"+more.heads()+"PHASE\tCLASS\tWORKERS\tRUNNING\tPENDING\tDONE\tFAILED\tDEAD\tITEMS/S\tLEFT")
 	for _, s := range open {
 		c, st, n := s.Campaign, s.Status, s.Status.Counts
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.3g\t%s\n", c.ID, c.Phase, c.Priority, st.Workers, n.Running, n.Pending, n.Done, n.Failed, n.Dead, st.Rate, left(st))
+		fmt.Fprintf(t, "%s\t%s%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.3g\t%s\n", c.ID, more.cells(c), c.Phase, c.Priority, st.Workers, n.Running, n.Pending, n.Done, n.Failed, n.Dead, st.Rate, left(st))
 	}
 	if err := t.Flush(); err != nil {
 		return err
