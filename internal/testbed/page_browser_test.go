@@ -64,7 +64,7 @@ func openBrowser(t *testing.T) *browser {
 // axe returns the source of the accessibility checks, which npm installs with the packages of the page.
 func axe(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(root, "coordinator", "serve", "page")
+	dir := filepath.Join(root, "internal", "coordinator", "serve", "page")
 	source := filepath.Join(dir, "node_modules", "axe-core", "axe.min.js")
 	if _, err := os.Stat(source); err != nil {
 		cmd := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts")

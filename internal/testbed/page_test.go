@@ -27,7 +27,7 @@ attempts: 1
 `
 
 // TestPage uses the page in a browser, as people do, over a cluster of real processes: it submits a campaign, watches it, pauses it, resumes it
-// with the token of an administrator, retries a dead item, opens images, compares two campaigns, looks at hostile names, and goes on with another
+// with the token of an administrator, retries a failed item, opens images, compares two campaigns, looks at hostile names, and goes on with another
 // coordinator when one dies. A stranger submits a campaign of two methods, compares them and downloads the ten worst pictures. It prints
 //
 //	pages=N steps=N console_errors=N violations=N script_kb=N stranger_s=N
@@ -291,7 +291,7 @@ func stranger(b *browser, c *Cluster) time.Duration {
 
 // retried retries the items whose photograph was missing.
 func retried(b *browser) {
-	b.step("filter by a dead item", chromedp.Click(".counts .dead button"), until(`document.querySelectorAll(".row").length === 2`), has("coffee"))
+	b.step("filter by a failed item", chromedp.Click(".counts .failed button"), until(`document.querySelectorAll(".row").length === 2`), has("coffee"))
 	b.shot("page-failures")
 	b.step("retry", press("Retry all"), until(doneCount+` === 12`), until(`document.querySelector(".head .phase").innerText === "finished"`))
 	b.step("clear the filter", press("Clear the filters"), until(`document.querySelector(".toolbar output").innerText === "12 items"`))

@@ -35,6 +35,7 @@ export function useRoute() {
   useEffect(() => {
     const read = () => set(parse(location.hash));
     addEventListener("hashchange", read);
+    read(); // the address may have changed since the first drawing
     return () => removeEventListener("hashchange", read);
   }, []);
   return route;
