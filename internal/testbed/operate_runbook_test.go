@@ -103,7 +103,7 @@ func TestOperateRunbook(t *testing.T) {
 			switch args[0] {
 			case "delete":
 				args = append(args, "--yes") // it asks
-			case "pause", "resume", "cancel":
+			case "pause", "resume", "cancel", "change":
 				args[1] = other
 			}
 			if e := ask(t, c, args...); e.code != 0 {

@@ -104,11 +104,11 @@ func TestOperateWork(t *testing.T) {
 			write(t, filepath.Join(dir, "rocket.png"), read(t, photograph("rocket")))
 			var e ended
 			kill(t, func() { e = ask(t, c, "append", id) })
-			if e.code != 0 || e.stdout != "appended=1\n" {
+			if e.code != 0 || e.stdout != "appended=1 overwritten=0\n" {
 				t.Fatalf("%v", e)
 			}
 			wantFinished(t, c, id, 3)
-			if e := ask(t, c, "append", id); e.stdout != "appended=0\n" {
+			if e := ask(t, c, "append", id); e.stdout != "appended=0 overwritten=0\n" {
 				t.Errorf("%v", e)
 			}
 		}},
@@ -127,13 +127,13 @@ func TestOperateWork(t *testing.T) {
 					return strings.Count(watcher.Log(), until) >= times, nil
 				}))
 			}
-			supervise("appended=0\n", 1)
+			supervise("appended=0 overwritten=0\n", 1)
 			write(t, filepath.Join(dir, "coffee.png"), read(t, photograph("coffee")))
 			watcher.Kill()
-			supervise("appended=1\n", 1)
+			supervise("appended=1 overwritten=0\n", 1)
 			wantFinished(t, c, id, 2)
 			kill(t, func() { write(t, filepath.Join(dir, "rocket.png"), read(t, photograph("rocket"))) })
-			supervise("appended=1\n", 2)
+			supervise("appended=1 overwritten=0\n", 2)
 			wantFinished(t, c, id, 3)
 		}},
 		{"an archive of a selection", func(t *testing.T) {
