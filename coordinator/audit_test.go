@@ -92,7 +92,7 @@ func TestAttackForeignVerbs(t *testing.T) {
 	}
 	now, err := board.Load(t.Context(), tc.store, made.ID)
 	must(t, err)
-	if now.Owner != "ann" || now.Wanted != record.WantRun || now.Spec.Budget != before.Spec.Budget || log.count("request=foreign") != 0 {
+	if now.Owner != "ann" || now.Wanted != record.WantRun || now.Weight != before.Weight || log.count("request=foreign") != 0 {
 		t.Errorf("the record is %+v; lines %q", now, log.lines)
 	}
 
@@ -106,7 +106,7 @@ func TestAttackForeignVerbs(t *testing.T) {
 	must(t, send(as("root", "fourth", api.Admin), board.VerbCreateToken, "", token, nil))
 	must(t, send(as("root", "fifth", api.Admin), board.VerbRevokeToken, "", token.ID, nil))
 	for request, parts := range map[string][]string{
-		"first": {"verb=submit", "by=ann", "campaign=" + made.ID}, "second": {"verb=pause", `by="ann\x1b[2J\nmsg=audit"`}, "third": {"verb=budget"},
+		"first": {"verb=submit", "by=ann", "campaign=" + made.ID}, "second": {"verb=pause", `by="ann\x1b[2J\nmsg=audit"`}, "third": {"verb=change"},
 		"fourth": {`verb="create token"`, "by=root", "token_owner=carl"}, "fifth": {`verb="revoke token"`, "token=" + token.ID},
 	} {
 		if n := log.count(append(parts, "request="+request)...); n != 1 {
