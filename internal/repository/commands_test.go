@@ -94,7 +94,7 @@ var how = []commandRow{
 	{begin: `ddiff (run|score|report) (examples|out)/paper/\w+(.yaml)?`, flags: "--help", not: "TestPaper runs them with data of its own"},
 	{begin: `ddiff coordinator`, code: "9", flags: "--store results --nats nats://127.0.0.1:1 --nats-wait 0s"},
 	{begin: `ddiff worker`, code: "9", flags: "--device cpu --nats nats://127.0.0.1:1 --nats-wait 0s"},
-	{begin: `ddiff (submit|list|status|top|workers|append|logs|pause|resume|cancel|retry|delete|token)`, code: "9",
+	{begin: `ddiff (submit|list|status|top|workers|append|logs|pause|resume|cancel|change|retry|delete|token)`, code: "9",
 		flags: "--server http://127.0.0.1:1"}, // after the command has accepted its flags
 	{begin: `ddiff login`, not: "needs a server; TestAdminToken has one"},
 	{begin: `ddiff run photo.png --operator`, flags: "--size 64 --steps 2"},
