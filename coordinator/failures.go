@@ -9,6 +9,7 @@ import (
 
 	"ddiff/internal/coordinator/gc"
 	"ddiff/internal/report/result"
+	"ddiff/manifest"
 	"ddiff/restore/item"
 	"ddiff/storage"
 )
@@ -16,7 +17,7 @@ import (
 // failuresPerFile bounds the lines of one file of a failureList.
 const failuresPerFile = 5000
 
-// failureList stores the failed and dead items of a campaign, one JSON object per line, for reports over several
+// failureList stores the failed and dead items of a campaign, one JSON object per line, and the inputs that were left out, for reports over several
 // campaigns.
 type failureList struct {
 	store  storage.Store
@@ -67,10 +68,14 @@ func (l *failureList) flush(ctx context.Context) error {
 	return nil
 }
 
-// finish writes the rest and removes files of an earlier report.
-func (l *failureList) finish(ctx context.Context) error {
+// finish writes the rest, and what was left out, and removes files of an earlier report.
+func (l *failureList) finish(ctx context.Context, skips manifest.Skips) error {
 	if l.err == nil && l.lines.Len() > 0 {
 		l.err = l.flush(ctx)
+	}
+	if l.err == nil && len(skips) > 0 {
+		key := l.prefix + result.FileLeftOut
+		l.files, l.err = append(l.files, key), result.PutLeftOut(ctx, l.store, key, skips)
 	}
 	if l.err != nil {
 		return l.err

@@ -40,7 +40,7 @@ func TestFailureList(t *testing.T) {
 				problems++
 			}
 		}
-		if err := l.finish(t.Context()); err != nil || seen != 2*n+1 || problems != 1 {
+		if err := l.finish(t.Context(), nil); err != nil || seen != 2*n+1 || problems != 1 {
 			t.Fatalf("%d results with %d errors: %v", seen, problems, err)
 		}
 		var got []int
@@ -87,7 +87,7 @@ func TestFailureListWithoutStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.finish(t.Context()); err == nil || !strings.Contains(err.Error(), "000000.jsonl") || seen != failuresPerFile+1 || l.n != failuresPerFile {
+	if err := l.finish(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "000000.jsonl") || seen != failuresPerFile+1 || l.n != failuresPerFile {
 		t.Errorf("error %v, %d results, %d lines", err, seen, l.n)
 	}
 }

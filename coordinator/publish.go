@@ -50,6 +50,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		return sharded.err
 	}
 	r.reader.ticked = false
+	r.leftOut.read()
 	w := sharded.window
 	ctx, span := r.startWindowSpan(ctx, "shard", w)
 	defer func() { endSpan(span, err) }()

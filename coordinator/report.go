@@ -25,12 +25,13 @@ func (r *runner) writeReport(ctx context.Context, strict bool) (_ aggregate.Summ
 	if r.outcomes.ledger.Items() == 0 {
 		return aggregate.Summary{}, nil
 	}
-	return r.results.report(ctx, r.rec, r.models.catalogue, r.outcomes.ledger.Items(), r.results.all(ctx, &r.windows, r.outcomes.ledger, strict))
+	return r.results.report(ctx, r.rec, r.models.catalogue, r.outcomes.ledger.Items(), r.leftOut.list(), r.results.all(ctx, &r.windows, r.outcomes.ledger, strict))
 }
 
-// report writes the report of results, of which so many are planned, and the list of those that are not done.
+// report writes the report of results, of which so many are planned, and the lists of those that are not done and of the inputs that were left out; nil: they are those of the
+// last report.
 func (s *results) report(
-	ctx context.Context, c *record.Campaign, catalogue manifest.Catalogue, planned int, all iter.Seq2[item.Result, error],
+	ctx context.Context, c *record.Campaign, catalogue manifest.Catalogue, planned int, skips *manifest.Skips, all iter.Seq2[item.Result, error],
 ) (_ aggregate.Summary, err error) {
 	spec := c.Spec
 	campaign := report.Campaign{
@@ -41,6 +42,14 @@ func (s *results) report(
 	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, catalogue.Methods); err != nil {
 		s.log.Warn("the report does not say which settings were tuned on its images", "reason", err)
 	}
+	if skips == nil {
+		last, err := result.LeftOut(ctx, outputs, c.ID)
+		if err != nil {
+			return aggregate.Summary{}, err
+		}
+		skips = &last
+	}
+	campaign.Skipped = *skips
 	failures := newFailureList(s.store, c.ID)
 	summary, err := report.Write(ctx, s.store, campaign, failures.watch(ctx, result.WithScores(ctx, outputs, all)))
 	if errors.Is(err, result.ErrScores) {
@@ -49,7 +58,7 @@ func (s *results) report(
 		summary, err = report.Write(ctx, s.store, campaign, failures.watch(ctx, all))
 	}
 	if err == nil || errors.Is(err, result.ErrIncomplete) {
-		err = errors.Join(failures.finish(ctx), err)
+		err = errors.Join(failures.finish(ctx, *skips), err)
 	}
 	if errors.Is(err, result.ErrIncomplete) {
 		s.log.Warn("the report is incomplete", "reason", err)

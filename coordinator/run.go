@@ -55,6 +55,8 @@ type RunConfig struct {
 	// Skipped is called for each file of the dataset that is not an image. It is called concurrently with the others.
 	// Optional.
 	Skipped func(manifest.Skip)
+	// LeftOut are inputs that were left out before the dataset. The report has them, too.
+	LeftOut manifest.Skips
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -129,12 +131,18 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	r := newRunner(s, c)
 	r.rec, r.outcomes.ledger, r.results, r.models.prior = c, ledger.New(), results{store: cfg.Store, log: r.log, now: s.cfg.Now}, &cfg.Prior.Description
 	r.reader.limit, r.outcomes.watcher = readAhead, run
+	r.leftOut.skips = cfg.LeftOut.Clone()
 	r.place = place{
 		steps:        []step{(*runner).validate, (*runner).checkSpec, (*runner).restoreLedger, (*runner).openSharder},
 		finish:       func(*runner, context.Context) error { return errEnded }, // Close writes the report
 		settleListed: (*runner).settleRead,
 		reading: shard.Config{
-			Sources: s.cfg.Sources, Rows: s.cfg.Rows, Now: s.cfg.Now, First: firstItems, Items: windowItems, Skipped: cfg.Skipped, Keep: cfg.Keep,
+			Sources: s.cfg.Sources, Rows: s.cfg.Rows, Now: s.cfg.Now, First: firstItems, Items: windowItems, Keep: cfg.Keep,
+			Skipped: func(e manifest.Skip) {
+				if r.leftOut.add(e); cfg.Skipped != nil {
+					cfg.Skipped(e)
+				}
+			},
 		},
 	}
 	run.runner = r

@@ -24,6 +24,7 @@ type runner struct {
 	models  models
 	results results // in the store
 	reader  reader  // of the dataset
+	leftOut leftOut
 	windows windows // in storage
 	opening bool    // the ledger does not have all stored windows and outcomes yet
 
@@ -61,6 +62,7 @@ func newRunner(s *Service, c *record.Campaign) *runner {
 		Sources: s.cfg.Sources, Rows: s.cfg.Rows, Items: s.cfg.Window, Settle: s.cfg.Settle, Now: s.cfg.Now, Wait: r.reader.await,
 		Skipped: func(e manifest.Skip) {
 			log.Debug("skipped an entry of the dataset", "path", e.Path, "reason", e.Reason)
+			r.leftOut.add(e)
 		},
 	}
 	return r

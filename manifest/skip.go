@@ -42,6 +42,9 @@ type SkipCount struct {
 	Names  []string `json:"names"`
 }
 
+// More is the number of entries beyond the names.
+func (c SkipCount) More() int { return c.Count - len(c.Names) }
+
 // Add counts an entry.
 func (s *Skips) Add(e Skip) {
 	at := slices.IndexFunc(*s, func(c SkipCount) bool { return c.Reason == e.Reason })
@@ -59,6 +62,34 @@ func (s *Skips) Add(e Skip) {
 
 // Merge adds the entries of others.
 func (s *Skips) Merge(others Skips) { *s = append(*s, others...) }
+
+// Clone returns a copy that shares nothing.
+func (s Skips) Clone() Skips {
+	out := slices.Clone(s)
+	for i := range out {
+		out[i].Names = slices.Clone(out[i].Names)
+	}
+	return out
+}
+
+// Unite adds the entries of others whose reason and name s lacks.
+func (s *Skips) Unite(others Skips) {
+	for _, c := range others.Clone() {
+		at := slices.IndexFunc(*s, func(own SkipCount) bool { return own.Reason == c.Reason })
+		if at < 0 {
+			*s = append(*s, c)
+			continue
+		}
+		own := &(*s)[at]
+		own.Count = max(own.Count, c.Count)
+		for _, name := range c.Names {
+			if !slices.Contains(own.Names, name) {
+				own.Names = append(own.Names, name)
+			}
+		}
+		own.Count = max(own.Count, len(own.Names))
+	}
+}
 
 // MarshalJSON encodes an empty list as [].
 func (s Skips) MarshalJSON() ([]byte, error) { return json.Marshal(append([]SkipCount{}, s...)) }

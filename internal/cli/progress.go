@@ -187,12 +187,12 @@ func (p *Progress) Finished(r item.Result, found bool) {
 		p.clear()
 		fmt.Fprintln(p.err, p.style.Red(string(r.Outcome)+":"), ItemLine(r))
 	}
-	if !p.LeaveWarnings {
+	if !p.LeaveWarnings && !p.quiet {
 		p.warn(fmt.Sprintf("%s (%s)", r.Item.Name, r.Item.Task), r.Warnings)
 	}
 }
 
-// Warn reports the warnings of a result, the first of all results.
+// Warn reports the warnings of a result, the first of all results, also where only failures are reported.
 func (p *Progress) Warn(label string, warnings []item.Warning) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +212,7 @@ func (p *Progress) Say(line string) {
 // warn is Warn; p.mu is locked.
 func (p *Progress) warn(label string, warnings []item.Warning) {
 	for _, w := range warnings {
-		if p.warned++; p.warned > warningLines || p.quiet {
+		if p.warned++; p.warned > warningLines {
 			break
 		}
 		p.clear()

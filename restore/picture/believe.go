@@ -18,9 +18,10 @@ var ErrImplausible = errors.New("no restoration explains the picture")
 
 // verdict is what became of a picture whose result was doubted.
 type verdict struct {
-	key          string     // its identity with the run 0
-	first, found *job.Doubt // the first doubt, and settings without one
-	err          error      // none was believed
+	key   string     // its identity with the run 0
+	tried job.Tried  // in vain
+	found *job.Doubt // settings without a doubt
+	err   error      // none was believed
 }
 
 // believed finishes an answered picture. One that is doubted, see [job.Job.Doubt], is restored again with other noise levels, alone, until a result is believed. The settings
@@ -38,39 +39,33 @@ func (s *Session) believed(ctx context.Context, p *prepared) Result {
 	if !known {
 		s.verdict = verdict{key: whole.ID}
 	}
-	stated := p.Item
-	var first, last *job.Doubt
+	var tried job.Tried
 	if known {
 		if s.verdict.err != nil {
 			return failed(p, s.verdict.err)
 		}
-		if first = s.verdict.first; first != nil {
+		if tried = s.verdict.tried; len(tried) > 0 {
 			next, err := s.again(ctx, p, s.verdict.found)
 			if err != nil {
 				return failed(p, err)
 			}
-			p, last = next, first
+			p = next
 		}
 	}
 	for attempt := 0; ; attempt++ {
-		doubt := p.Doubt(s.engine, last)
+		doubt := p.Doubt(s.engine, tried)
 		if doubt == nil {
-			if first != nil {
-				p.Changed(&stated, first)
-				s.verdict.first, s.verdict.found = first, &job.Doubt{Sigma: p.Item.Sigma, Std: p.Item.Params["std"]}
+			if len(tried) > 0 {
+				p.Changed(tried)
+				s.verdict.tried, s.verdict.found = tried, &job.Doubt{Sigma: p.Item.Sigma, Std: p.Item.Params["std"]}
 			}
-			return s.finish(p)
+			res := s.finish(p)
+			res.Doubted = tried.String()
+			return res
 		}
-		if first == nil {
-			first = doubt
-		}
-		last = doubt
+		tried = append(tried[:len(tried):len(tried)], doubt)
 		if known || attempt == attempts || doubt.Std == 0 && doubt.Sigma == p.Item.Sigma || doubt.Raised && doubt.Sigma < p.Item.Sigma {
-			tried := ""
-			if p.Item.Sigma != stated.Sigma {
-				tried = fmt.Sprintf(", and no other sigma, the last %.3g, helped", p.Item.Sigma)
-			}
-			err := fmt.Errorf("%w: %s%s; check the task and the width of its blur, kernel or mask; --unchecked writes the result as it is", ErrImplausible, first.Text, tried)
+			err := fmt.Errorf("%w: %v; check %s; --unchecked writes the result as it is", ErrImplausible, tried, p.Causes())
 			if !known {
 				s.verdict.err = err
 			}

@@ -78,6 +78,8 @@ type Result struct {
 	// States are the images after Steps, of item.Task.KeepStates.
 	Steps  []int
 	States []*raster.Image
+	// Doubted says why it was restored again; empty: it was not.
+	Doubted string
 	// Err is the reason why the picture was not restored; Item then has what is known.
 	Err error
 }
@@ -200,7 +202,7 @@ func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error
 		return err
 	}
 	if doubt := j.DoubtDraws(); doubt != nil {
-		return fmt.Errorf("%w: %s; --unchecked restores it as it is", ErrImplausible, doubt.Text)
+		return fmt.Errorf("%w: %s; --unchecked restores it as it is", ErrImplausible, doubt.Finding)
 	}
 	return nil
 }

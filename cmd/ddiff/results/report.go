@@ -129,6 +129,10 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return err
 	}
+	skips, err := result.LeftOut(ctx, outputs, "")
+	if err != nil {
+		return err
+	}
 	unfinished, err := aggregate.Unfinished(ctx, outputs)
 	if err != nil {
 		return err
@@ -148,7 +152,7 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	switch o.format {
 	case formatHTML:
 		return o.page(ctx, outputs, results, report.Campaign{
-			Select: rule, Tasks: o.catalogue.Operators, Published: theirs, Tunings: tunings, Unfinished: unfinished,
+			Select: rule, Tasks: o.catalogue.Operators, Published: theirs, Tunings: tunings, Unfinished: unfinished, Skipped: skips,
 		}, stdout, stderr)
 	case formatFigures:
 		return o.figures(ctx, outputs, results, rule, stdout, stderr)

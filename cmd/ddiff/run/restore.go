@@ -85,7 +85,7 @@ func newRestoreCommand(c manifest.Catalogue) *cobra.Command {
 	campaign.AddPrecision(f, &o.Spec.Precision)
 	o.AddStates(f)
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per restoration, and one with the counts")
-	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
+	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures, warnings and the counts")
 	o.AddDevices(f, onnxruntime.ProviderAuto)
 	o.Stages.Add(f)
 	o.Process.Add(f, "off")

@@ -33,7 +33,7 @@ func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error 
 	defer stop(nil)
 	var ran error
 	err := embedded.WithCampaign(ctx, w.spec, shown, stdout, w.stderr, func(e embedded.Campaign) error {
-		e.Rows, w.show = pictureRows(todo), e.Show
+		e.Rows, e.LeftOut, w.show = pictureRows(todo), w.total.skips, e.Show
 		e.Settled = func(res item.Result) {
 			out := restored{Result: res}
 			if res.Outcome == item.OutcomeDone {

@@ -403,6 +403,7 @@ type restored struct {
 	item.Result
 	picture []byte
 	image   *raster.Image // before it was rounded; nil: not known
+	doubted string        // why it was restored again; empty: it was not
 }
 
 // settled writes the picture of an item. It keeps the items of an input with several restorations until the last of them is settled. Its error says that
@@ -448,11 +449,13 @@ const outcomeLeft item.Outcome = "skipped"
 // leaves reports whether a picture is left as it is: nobody said that it needs a restoration, and one that is not to be believed at once would
 // make it worse. It says so; w.mu is locked.
 func (w *pictureWriter) leaves(res restored) bool {
-	i := slices.IndexFunc(res.Warnings, func(a item.Warning) bool { return a.Code == photograph.WarnDoubt || a.Code == photograph.WarnChanged })
-	if i < 0 || !w.chosen || w.unchecked || res.Outcome != item.OutcomeDone {
+	why := res.doubted
+	if i := doubtOf(res.Result); i >= 0 {
+		why = res.Warnings[i].Text
+	}
+	if why == "" || !w.chosen || w.unchecked || res.Outcome != item.OutcomeDone {
 		return false
 	}
-	why, _, _ := strings.Cut(res.Warnings[i].Text, "; restored with ")
 	if w.show.Say(fmt.Sprintf("%s: left as it is: %s", res.Item.Name, why)); w.JSON {
 		w.printJSON(restoration{Input: res.Item.Name, Outcome: outcomeLeft, Reason: why, Task: res.Item.Task})
 	}

@@ -32,7 +32,7 @@ type outputOptions struct {
 }
 
 func (o *outputOptions) add(f *pflag.FlagSet) {
-	f.StringVar(&o.format, "format", "", "format of restored pictures: png, jpeg, tiff or webp (default: that of --out's extension, or of the picture; PNG for 16 bits and arrays)")
+	f.StringVar(&o.format, "format", "", "format of restored pictures: png, jpeg, tiff or webp (default: that of --out's extension, or of the picture; PNG for arrays)")
 	f.IntVar(&o.quality, "quality", photograph.DefaultQuality, "quality of JPEG files, 1 to 100; WebP is written without loss")
 	f.BoolVar(&o.strip, "strip", false, "leave out camera, date, place, copyright and texts of the picture, and the folders of files")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "also restore the pictures of folders in folders; --out gets the same folders")

@@ -192,7 +192,7 @@ func (w *pictureWriter) restore(ctx context.Context, runtimes []*onnxruntime.Run
 				}
 				mu.Lock()
 				w.show.Finished(r.Result, false)
-				full := w.settled(restored{r.Result, r.PNG, r.Image})
+				full := w.settled(restored{r.Result, r.PNG, r.Image, r.Doubted})
 				switch {
 				case full != nil: // it is to be restored again
 				case r.Outcome == item.OutcomeDone:

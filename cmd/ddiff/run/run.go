@@ -93,6 +93,7 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 			}
 			page.Show(ctx, stderr)
 		}
+		e.LeftOut = skipped
 		if o.JSON { // otherwise they were reported
 			e.Show.LeaveOut(skipped)
 		}

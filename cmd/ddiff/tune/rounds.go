@@ -33,6 +33,7 @@ type tuning struct {
 	spec      *manifest.Spec
 	objective tune.Objective
 	rule      selection.Rule
+	leftOut   manifest.Skips
 	results   map[solution][]item.Result
 	stderr    io.Writer // nil: no progress
 }
@@ -174,6 +175,7 @@ func (t *tuning) solve(ctx context.Context, want map[solution]bool, report bool)
 	spec := *t.spec
 	spec.Split = nil // the wanted solutions decide
 	return t.machine.WithCampaign(ctx, &spec, func(e embedded.Campaign) error {
+		e.LeftOut = t.leftOut
 		e.Rows = filterRows(e.Sources.Rows, func(r manifest.Row) bool { return names[r.Name] })
 		e.Keep = func(it *item.Item) bool { return want[t.solutionOf(it)] }
 		e.Settled = func(r item.Result) {

@@ -103,7 +103,7 @@ func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	inner.Quiet = o.Quiet || o.JSON
 	inner.JSON = false
 	return embedded.WithMachine(ctx, spec, inner, stdout, stderr, func(m embedded.Machine) error {
-		t := &tuning{machine: m, spec: spec, objective: objective, rule: rule, results: map[solution][]item.Result{}}
+		t := &tuning{machine: m, spec: spec, objective: objective, rule: rule, leftOut: skipped, results: map[solution][]item.Result{}}
 		if !inner.Quiet {
 			t.stderr = stderr
 		}

@@ -211,6 +211,7 @@ type Campaign struct {
 	Rows    shard.Rows
 	Keep    func(it *item.Item) bool       // nil: all
 	Settled func(res item.Result)          // sees each item in its final state; nil: nobody
+	LeftOut manifest.Skips                 // inputs that are not in the dataset, for the report
 	Read    func(items int, complete bool) // sees how many items the dataset has so far; nil: nobody
 	// Reported is called for each report that is written while the campaign runs; nil: there is only the last one.
 	Reported func()
@@ -242,7 +243,7 @@ func batch(s *manifest.Spec, provider string) (items, pixels int) {
 func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinator.Run, []*gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.Spec, Prior: e.Prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.Store,
-		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Reported: e.Reported, Skipped: e.Show.Skipped, Catalogue: e.catalogue,
+		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Reported: e.Reported, Skipped: e.Show.Skipped, LeftOut: e.LeftOut, Catalogue: e.catalogue,
 		Finished: func(res item.Result, found bool) {
 			e.Show.Finished(res, found)
 			if e.Settled != nil {

@@ -11,7 +11,7 @@ import (
 
 // outputKeys matches the objects of an output beside the items.
 var outputKeys = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(checkpoints/[0-9a-f]{64}(\.[^/]*)?|probes/[A-Z2-7]+|failures/[a-z0-9-]+/[0-9]+\.jsonl` +
+	return regexp.MustCompile(`^(checkpoints/[0-9a-f]{64}(\.[^/]*)?|probes/[A-Z2-7]+|failures/[a-z0-9-]+/([0-9]+\.jsonl|left_out\.json)` +
 		`|logs/[a-z0-9-]+/[0-9a-f]{64}\.[^/]+\.json|scores/[^/]+/[0-9a-f]+\.jsonl|tuning/[0-9a-f]+\.json` +
 		`|sheets/[^/]+\.png|sheets/runs/[0-9a-f]{64}/[^/]+\.png|figures/((` + alternatives(figure.Kinds()...) + `)[^/]*\.(svg|csv)|` +
 		regexp.QuoteMeta(report.KeyCaptions) + `)|` + alternatives(report.Keys()...) + `)$`)

@@ -4,6 +4,7 @@ import (
 	"ddiff/internal/report/aggregate"
 	"ddiff/internal/report/published"
 	"ddiff/internal/report/selection"
+	"ddiff/manifest"
 	"ddiff/restore/operator"
 )
 
@@ -18,6 +19,8 @@ type Campaign struct {
 	Planned int
 	// Unfinished is the number of planned items that have no outcome and are none of Planned.
 	Unfinished int
+	// Skipped are the inputs that were left out.
+	Skipped manifest.Skips
 	// Outputs are the addresses of the outputs of a report over several campaigns, whose settings differ; empty for the
 	// report of one campaign.
 	Outputs []string

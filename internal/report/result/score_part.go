@@ -16,7 +16,7 @@ import (
 const ScoresFolder = "scores/"
 
 // FailuresFolder is the prefix of the lists of failed and dead items: failures/CAMPAIGN/NNNN.jsonl, one [item.Result]
-// per line. The report of a campaign replaces its lists.
+// per line, and [FileLeftOut]. The report of a campaign replaces its lists.
 const FailuresFolder = "failures/"
 
 // ScoreFolderName returns the id of a metric as an element of a key: a colon becomes a comma, which Windows allows too.

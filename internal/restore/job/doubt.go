@@ -3,31 +3,29 @@ package job
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"ddiff/internal/restore/metric"
 	"ddiff/internal/restore/photograph"
 	"ddiff/internal/restore/raster"
 	"ddiff/restore"
-	"ddiff/restore/item"
 )
 
 // Doubt is a reason not to believe a restored picture.
 type Doubt struct {
-	// Text says it in a sentence without its end.
-	Text string
-	// Sigma is the noise level with which the picture may be restored better; that of the doubted result where none is known.
-	Sigma float64
-	// Std is the parameter std of a Gaussian blur with which it may be; 0: that of the doubted result.
-	Std float64
-	// Raised: it is larger than that of the doubted result.
+	// Setting is the doubted one, as "sigma 0.05", empty for none; Finding is the rest of the sentence on it, without its end.
+	Setting, Finding string
+	// Level is the noise level of the doubted result, Sigma the one with which the picture may be restored better; Level where none is known.
+	Level, Sigma float64
+	// Std is the parameter std of a Gaussian blur with which it may be; 0: that of the doubted result. Given is Std of the whole picture, of which the measurement may be a part.
+	Std, Given float64
+	// Raised: Sigma is larger than Level.
 	Raised bool
 }
 
 // Doubt looks at an answered restoration of a stored picture. It returns nil for one that explains its measurement and is no rougher than pictures are, and
-// where nothing is known: few steps, a measurement that is no picture, or noise that is not white, but for that of JPEG. last is the doubt that led to this restoration, nil for none.
-func (j *Job) Doubt(e *restore.Engine, last *Doubt) *Doubt {
-	j.doubted = true
+// where nothing is known: few steps, a measurement that is no picture, or noise that is not white, but for that of JPEG. tried are the doubts that led to this restoration.
+func (j *Job) Doubt(e *restore.Engine, tried Tried) *Doubt {
+	j.doubted, j.tried = true, tried
 	if j.Item.Measurement == nil || j.Op.NotPicture || !j.Metrics.Has(metric.NameResidual) {
 		return nil
 	}
@@ -37,7 +35,7 @@ func (j *Job) Doubt(e *restore.Engine, last *Doubt) *Doubt {
 	seen := j.observed(j.Problem.Y)
 	if judge := j.Op.Doubt; judge != nil {
 		if text := judge(j.Op.Params, j.Metrics[metric.NameResidual]+j.noise().Variance(seen)); text != "" {
-			return &Doubt{Sigma: j.Item.Sigma, Text: text}
+			return j.doubt(text)
 		}
 		return nil
 	}
@@ -49,6 +47,7 @@ func (j *Job) Doubt(e *restore.Engine, last *Doubt) *Doubt {
 		return nil
 	}
 	ratio := j.Metrics[metric.NameResidual]/variance + 1
+	last := tried.last()
 	if last == nil {
 		if d := j.doubtWidth(); d != nil {
 			return d
@@ -67,7 +66,13 @@ func (j *Job) Doubt(e *restore.Engine, last *Doubt) *Doubt {
 		if found := j.estimate(); found > sigma && j.Op.Blur {
 			sigma = found // a blurred picture has no texture to be taken for noise
 		}
-		return &Doubt{Text: j.said(text), Sigma: min(sigma, photograph.LargestSigma), Raised: true}
+		sigma = min(sigma, photograph.LargestSigma)
+		if top := tried.tooLarge(); sigma >= top { // between two levels of which neither is the right one
+			sigma = math.Sqrt(j.Item.Sigma * top)
+		}
+		d := j.doubtSigma(text)
+		d.Sigma, d.Raised = sigma, true
+		return d
 	}
 	switch {
 	case ratio > photograph.LargestMisfit+photograph.Spreads*spread:
@@ -75,19 +80,21 @@ func (j *Job) Doubt(e *restore.Engine, last *Doubt) *Doubt {
 	case j.rough(last != nil):
 		return raise("leads to a pattern that is not in the picture")
 	case j.warnOperator() != nil:
-		return raise("is too small for the stated blur, which is wider than that of the picture")
-	case variance > photograph.SmallSigma*photograph.SmallSigma && j.Item.Photons == 0 && j.takesDetails(ratio < least-photograph.Spreads*spread):
+		return raise(fmt.Sprintf("is too small for %s, which is wider than the blur of the picture", j.width(j.Op.Params[j.Op.Width])))
+	case variance > photograph.SmallSigma*photograph.SmallSigma && j.Item.Photons == 0 && !j.advised() && j.takesDetails(ratio < least-photograph.Spreads*spread):
+		d := j.doubtSigma("is more noise than the picture has")
 		if last != nil && last.Raised {
 			if j.Item.Sigma < photograph.BlindSigma {
 				return nil
 			}
-			return &Doubt{Text: last.Text, Sigma: j.Item.Sigma} // what takes so much noise that is not there has another cause
+			return d // what takes so much noise that is not there has another cause
 		}
 		lower := photograph.Lowering * math.Sqrt(ratio) * j.Item.Sigma
 		if found := j.estimate(); found < j.Item.Sigma/photograph.LargestExcess {
 			lower = found
 		}
-		return &Doubt{Text: j.said("is more noise than the picture has"), Sigma: max(lower, photograph.SmallDenoise)}
+		d.Sigma = max(lower, photograph.SmallDenoise)
+		return d
 	}
 	return nil
 }
@@ -116,12 +123,8 @@ func (j *Job) warnDoubt(e *restore.Engine) {
 		return
 	}
 	if d := j.Doubt(e, nil); d != nil {
-		if d.Std != 0 {
-			d.Text += fmt.Sprintf("; try std %.2g", j.ofOriginal(d.Std))
-		} else if d.Sigma != j.Item.Sigma {
-			d.Text += fmt.Sprintf("; try sigma %.2g", d.Sigma)
-		}
-		j.warn(photograph.WarnDoubt, d.Text)
+		j.tried = Tried{d}
+		j.warn(photograph.WarnDoubt, j.tried.offer())
 	}
 }
 
@@ -174,19 +177,4 @@ func bandEnergies(x *raster.Image) (e [photograph.DetailBands]float64) {
 		x = half
 	}
 	return e
-}
-
-// said is a sentence on the noise level.
-func (j *Job) said(text string) string { return fmt.Sprintf("sigma %.3g %s", j.Item.Sigma, text) }
-
-// Changed notes that settings were changed from those of an earlier restoration, which was doubted.
-func (j *Job) Changed(from *item.Item, d *Doubt) {
-	var with []string
-	if std := j.Item.Params[j.Op.Width]; std != from.Params[j.Op.Width] {
-		with = append(with, fmt.Sprintf("std %.3g", j.ofOriginal(std)))
-	}
-	if j.Item.Sigma != from.Sigma || len(with) == 0 {
-		with = append(with, fmt.Sprintf("sigma %.3g", j.Item.Sigma))
-	}
-	j.warn(photograph.WarnChanged, d.Text+"; restored with "+strings.Join(with, " and "))
 }

@@ -40,7 +40,7 @@ func TestOtherFilter(t *testing.T) {
 				t.Errorf("%s, filter %d: %+v", filepath.Base(file), pattern, w)
 			case beside && w != nil:
 				found++
-				if w.Code != photograph.WarnOperator || !strings.Contains(w.Text, "red_row or red_column") {
+				if w.Code != photograph.WarnOperator || !strings.Contains(w.Text, "one of the two is likely to be wrong") {
 					t.Errorf("warning %+v", w)
 				}
 			}

@@ -63,6 +63,7 @@ type Job struct {
 	quality   float64        // of the compression of a measurement that is a picture, 100 without loss
 	lossy     bool           // the measurement is a file with lossy compression, apart from those of the task jpeg
 	doubted   bool           // Doubt has looked at the solution
+	tried     Tried          // the doubts that led to this restoration; where it is not restored again, its own
 	drawDoubt string         // why the file of a mask or kernel is probably not what it was given as; empty: it is
 	mirrored  []int          // shape of a mask before it was mirrored with its measurement; nil: it was not
 }

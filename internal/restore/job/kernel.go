@@ -46,7 +46,7 @@ func (j *Job) blurredByKernel() *raster.Image {
 // DoubtDraws is Doubt of the mask and the kernel of a measurement that was read, before it is restored.
 func (j *Job) DoubtDraws() *Doubt {
 	if j.drawDoubt != "" {
-		return &Doubt{Text: j.drawDoubt}
+		return j.doubt(j.drawDoubt)
 	}
 	return j.doubtKernel()
 }
@@ -58,10 +58,10 @@ func (j *Job) doubtKernel() *Doubt {
 		return nil
 	}
 	if photograph.Long(y, j.draw) >= photograph.LeastLong {
-		return &Doubt{Text: "the kernel is longer than the blur of the picture, which one of half its size explains better; give a smaller kernel", Sigma: j.Item.Sigma}
+		return j.doubt("the kernel is longer than the blur of the picture, which one of half its size explains better; give a smaller kernel")
 	}
 	if found, least := j.turned(); found >= least {
-		return &Doubt{Text: j.isTurned(), Sigma: j.Item.Sigma}
+		return j.doubt(j.isTurned())
 	}
 	return nil
 }

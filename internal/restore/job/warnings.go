@@ -63,7 +63,9 @@ func (j *Job) warnResidual(m item.Metrics, found float64) *item.Warning {
 		if j.Item.Photons > 0 {
 			cause = "the restored image fits the noise, or photons are too few"
 		}
-		if j.Item.Sigma > photograph.LargestExcess*found {
+		if j.tried.refuses(0) { // a smaller level was tried
+			cause = "the restored image fits the noise"
+		} else if j.Item.Sigma > photograph.LargestExcess*found {
 			cause += "; give a smaller sigma, or auto"
 		}
 	default:
@@ -132,39 +134,53 @@ func (j *Job) warnSigma(found float64) *item.Warning {
 	case j.lossy && j.Item.SigmaEstimated && (j.Op.Masked() || j.Op.Mosaic):
 		text = fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number", sigma)
 	case j.lossy && j.Item.SigmaEstimated:
-		text = fmt.Sprintf("sigma %.2g is the coarse noise, and texture, of a compressed file: if details go, give half as much, --sigma %.2g", sigma, sigma/2)
+		text = fmt.Sprintf("sigma %.2g is the coarse noise, and texture, of a compressed file", sigma) + j.halve()
 	case j.lossy && j.Item.Photons == 0 && j.Op.Blur && sigma < photograph.HardlyAny:
-		text = fmt.Sprintf("sigma is %.3g, below the errors of the file's compression, which deblurring magnifies; give a larger sigma, such as %g, or auto", sigma, photograph.SmallSigma)
+		text = fmt.Sprintf("sigma is %.3g, below the errors of the file's compression, which deblurring magnifies", sigma) + j.unlessTried(photograph.SmallSigma, fmt.Sprintf("give a larger sigma, such as %g, or auto", photograph.SmallSigma))
 	case sigma > photograph.LargestExcess*found && (sigma > photograph.SmallSigma || sigma > photograph.SmallDenoise && j.Op.Identity):
 		if found < photograph.HardlyAny && sigma <= j.coarseNoise() { // as advised below
 			return nil
 		}
-		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise; give a smaller sigma, or auto", sigma, found)
+		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise", sigma, found) + j.unlessTried(found, "give a smaller sigma, or auto")
 	case j.Op.Identity && found > photograph.LargestLack*sigma && found > photograph.SmallSigma:
-		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g, unless its texture is fine: noise may remain; give a larger sigma, or auto", sigma, found)
+		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g, unless its texture is fine: noise may remain", sigma, found) + j.unlessTried(found, "give a larger sigma, or auto")
 	case j.Op.Identity && j.Item.SigmaEstimated && sigma < photograph.HardlyAny:
 		text = fmt.Sprintf("hardly any white noise was found, %.3g, so that the picture stays as it is", sigma)
 		if coarse := j.coarseNoise(); coarse > photograph.HardlyAny {
-			text += fmt.Sprintf("; if you see coarse noise, as of a JPEG file that was saved as another, give --sigma %.2g, the variation of its flattest parts", coarse)
+			text += j.unlessTried(coarse, fmt.Sprintf("if you see coarse noise, as of a JPEG file that was saved as another, give --sigma %.2g, the variation of its flattest parts", coarse))
 		}
 	case j.correlated():
-		text = fmt.Sprintf("neighbouring pixels share their noise, as after demosaicing or scaling: sigma %.2g is that of its coarse part; if details go, give half as much, --sigma %.2g", sigma, sigma/2)
+		text = fmt.Sprintf("neighbouring pixels share their noise, as after demosaicing or scaling: sigma %.2g is that of its coarse part", sigma) + j.halve()
 	case j.shot():
-		text = fmt.Sprintf("the noise grows with the brightness, as that of light does: sigma %.2g is its mean; if it remains in bright parts, give a larger one", sigma)
+		text = fmt.Sprintf("the noise grows with the brightness, as that of light does: sigma %.2g is its mean", sigma) + j.unlessTried(2*sigma, "if it remains in bright parts, give a larger one")
 	default:
 		return nil
 	}
 	return &item.Warning{Code: photograph.WarnSigma, Text: text}
 }
 
-// coarseNoise returns the variation of the brightness in the flattest parts of a stored picture, which may be noise in spite of a smaller estimate; 0 where it is not known.
+// halve advises half the noise level where that takes less of the texture; a blur magnifies what remains.
+func (j *Job) halve() string {
+	half := j.Item.Sigma / 2
+	if j.Op.Blur || half < photograph.HardlyAny {
+		return ""
+	}
+	return j.unlessTried(half, fmt.Sprintf("if details go, give half as much, --sigma %.2g", half))
+}
+
+// advised reports whether the noise level is the one that warnSigma advises for coarse noise, which other estimates do not find: a person sees it.
+func (j *Job) advised() bool {
+	return j.Op.Identity && !j.lossy && !j.Item.SigmaEstimated && j.Item.Sigma == j.coarseNoise()
+}
+
+// coarseNoise returns the variation of the brightness in the flattest parts of a stored picture, which may be noise in spite of a smaller estimate; 0 where it is not known, or texture.
 func (j *Job) coarseNoise() float64 {
 	dims := j.Op.Measurement
-	if len(dims) != 3 || j.Op.Masked() || j.Op.Mosaic {
+	if len(dims) != 3 || j.Op.Masked() || j.Op.Mosaic || min(dims[1], dims[2]) < photograph.LeastCoarseSide {
 		return 0
 	}
 	found, err := photograph.EstimateCompressed(photograph.Noisy{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y})
-	if err != nil {
+	if err != nil || found > photograph.MostCoarse {
 		return 0
 	}
 	return found
@@ -203,7 +219,8 @@ func (j *Job) warnOperator() *item.Warning {
 	}
 	return &item.Warning{
 		Code: photograph.WarnOperator,
-		Text: fmt.Sprintf("where the stated blur leaves nothing the measurement has %.3g times sigma², 1 ± %.2g is expected of noise: rings are likely; state a narrower blur, or a larger sigma", ratio, spread),
+		Text: fmt.Sprintf("where a blur of %s leaves nothing the measurement has %.3g times sigma², 1 ± %.2g is expected of noise: rings are likely; give a smaller %s, or a larger sigma",
+			j.width(j.Op.Params[j.Op.Width]), ratio, spread, j.Op.Width),
 	}
 }
 
@@ -234,7 +251,7 @@ func (j *Job) warnFilter() *item.Warning {
 	}
 	return &item.Warning{
 		Code: photograph.WarnOperator,
-		Text: "the samples of the stated green pixels differ more than those of the red and blue ones: red_row or red_column is likely to be the other one",
+		Text: fmt.Sprintf("with red_row %g and red_column %g the green samples differ more than the red and blue ones: one of the two is likely to be wrong", j.Op.Params["red_row"], j.Op.Params["red_column"]),
 	}
 }
 

@@ -338,7 +338,7 @@ func TestOperatorTooWide(t *testing.T) {
 			c.change(tk)
 		}
 		w := tk.warnOperator()
-		if (w != nil) != c.want || w != nil && (w.Code != photograph.WarnOperator || !strings.Contains(w.Text, "state a narrower blur, or a larger sigma")) {
+		if (w != nil) != c.want || w != nil && (w.Code != photograph.WarnOperator || !strings.Contains(w.Text, "where a blur of std 3 leaves nothing")) {
 			t.Errorf("%s: warning %+v, want %v", name, w, c.want)
 		}
 	}
@@ -372,7 +372,7 @@ func TestSigmaOfJPEG(t *testing.T) {
 		estimated bool
 		want      string
 	}{
-		{"estimated", jpeg, true, "sigma 0.1 is the coarse noise, and texture, of a compressed file: if details go, give half as much, --sigma 0.05"},
+		{"estimated", jpeg, true, "sigma 0.1 is the coarse noise, and texture, of a compressed file; if details go, give half as much, --sigma 0.05"},
 		{"stated", jpeg, false, ""},
 		{"estimated in a PNG file", lossless.Bytes(), true, ""},
 		{"stated for a PNG file", lossless.Bytes(), false, "give a smaller sigma, or auto"},

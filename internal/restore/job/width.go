@@ -58,7 +58,9 @@ func (j *Job) doubtWidth() *Doubt {
 		return nil
 	}
 	std := WidthIn(found.Pixels, j.Op.Image)
-	return &Doubt{Text: fmt.Sprintf("a std of %.2g pixels is wider than the blur of the picture, of about %.2g pixels", pixels, found.Pixels), Sigma: j.Item.Sigma, Std: std}
+	d := j.doubt("is wider than the blur of the picture")
+	d.Setting, d.Std, d.Given = j.width(stated), std, j.ofOriginal(std)
+	return d
 }
 
 // ofOriginal returns the parameter std of the original, of which the measurement may be a part: the same blur in pixels.

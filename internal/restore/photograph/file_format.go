@@ -49,8 +49,7 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("%q is not written; the formats are png, jpeg, tiff and webp", name)
 }
 
-// NaturalFormat returns the format of the restored picture of a source: its own, if it is JPEG, WebP, or TIFF of floating-point samples; otherwise PNG, which
-// keeps 16 bits and the passport.
+// NaturalFormat returns the format of the restored picture of a source: its own, if it is JPEG, WebP, or TIFF of whole bytes; otherwise PNG.
 func NaturalFormat(source []byte, bits int) Format {
 	switch raster.FormatOf(source) {
 	case "jpeg":
@@ -58,7 +57,7 @@ func NaturalFormat(source []byte, bits int) Format {
 	case "webp":
 		return WebP
 	case "tiff":
-		if bits == 8 || bits > 16 {
+		if bits >= 8 {
 			return TIFF
 		}
 	}

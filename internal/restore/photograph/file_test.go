@@ -328,8 +328,10 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: %s", name, f)
 		}
 	}
-	if f := photograph.NaturalFormat(read(t, "camera.tif"), 16); f != photograph.PNG {
-		t.Errorf("TIFF of 16 bits: %s", f)
+	for bits, want := range map[int]photograph.Format{1: photograph.PNG, 16: photograph.TIFF, 32: photograph.TIFF} {
+		if f := photograph.NaturalFormat(read(t, "camera.tif"), bits); f != want {
+			t.Errorf("TIFF of %d bits: %s", bits, f)
+		}
 	}
 }
 

@@ -192,6 +192,10 @@ const (
 	SmallDenoise = 0.005
 	// HardlyAny is an estimated noise level that changes hardly a pixel of 8 bits in denoise.
 	HardlyAny = 0.01
+	// LeastCoarseSide is the shorter side from which the flattest parts of a picture are taken for coarse noise, MostCoarse the largest such noise. Ten photographs without noise had
+	// 0.13 at most at 128×128 and 0.27 at 64×64, pages of text 0.5 to 1.2; film grain of 0.08, the coarsest that was tried, counts as 0.3.
+	LeastCoarseSide = 128
+	MostCoarse      = 0.4
 	// Weakest is the largest singular value, in noise levels and at most Strongest, of the coefficients in which a blurred measurement is noise: fine
 	// details of photographs have an amplitude below 0.1. LargestSignal bounds their mean square over the variance of the noise, and FewestWeak their number.
 	Weakest       = 2.5

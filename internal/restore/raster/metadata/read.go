@@ -47,7 +47,7 @@ type Metadata struct {
 	Profile []byte
 	// DPI is the number of pixels per inch, across and down.
 	DPI [2]float64
-	// Chunks are texts and the description of colours of a PNG file.
+	// Chunks are texts and the description of colours of a PNG file; a comment of a JPEG file is a text.
 	Chunks []PNGChunk
 }
 
@@ -141,6 +141,8 @@ func (m *Metadata) readJPEG(file []byte) {
 			m.XMP = slices.Clone(rest)
 		case marker == app13 && bytes.HasPrefix(body, []byte(photoshopMark)) && m.IPTC == nil:
 			m.IPTC = iptc(body[len(photoshopMark):])
+		case marker == comment && !bytes.HasPrefix(body, []byte("ddiff\x00")): // of ddiff are passports
+			m.Chunks = append(m.Chunks, commentChunk(body))
 		}
 	}
 }

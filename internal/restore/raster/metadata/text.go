@@ -3,7 +3,9 @@ package metadata
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"ddiff/internal/restore/raster/tiff"
 )
@@ -69,4 +71,34 @@ func Text(file []byte, keyword string) (text string, found bool) {
 		return string(part), ok
 	}
 	return "", false
+}
+
+// Beginnings of the comment among the texts of a PNG file: in Latin-1, and in UTF-8, not compressed and without language.
+const (
+	latinComment = "Comment\x00"
+	utf8Comment  = "Comment\x00\x00\x00\x00\x00"
+)
+
+// commentChunk returns the comment of a JPEG file as a text of a PNG file.
+func commentChunk(text []byte) PNGChunk {
+	text = bytes.ReplaceAll(text, []byte{0}, nil)
+	if utf8.Valid(text) {
+		return PNGChunk{Kind: "iTXt", Data: slices.Concat([]byte(utf8Comment), text)}
+	}
+	return PNGChunk{Kind: "tEXt", Data: slices.Concat([]byte(latinComment), text)}
+}
+
+// commentOf returns the comment that such a text is, nil for another one.
+func commentOf(c PNGChunk) (text []byte) {
+	var ok bool
+	switch c.Kind {
+	case "iTXt":
+		text, ok = bytes.CutPrefix(c.Data, []byte(utf8Comment))
+	case "tEXt":
+		text, ok = bytes.CutPrefix(c.Data, []byte(latinComment))
+	}
+	if !ok || len(text) == 0 {
+		return nil
+	}
+	return text
 }

@@ -102,6 +102,11 @@ func (m Metadata) insertJPEG(file []byte) []byte {
 		}
 		add(app2, []byte(profileMark), []byte{byte(i + 1), byte(n)}, m.Profile[i*part:min(len(m.Profile), (i+1)*part)])
 	}
+	for _, c := range m.Chunks {
+		if text := commentOf(c); text != nil {
+			add(comment, text[:min(len(text), MaxSegment)])
+		}
+	}
 	return InsertJPEG(file, all)
 }
 
