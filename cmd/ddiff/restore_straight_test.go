@@ -87,8 +87,8 @@ func TestRestoreCounts(t *testing.T) {
 	syncs := strings.Count(string(readIf(t, trace)), "sync(")
 	t.Logf("functions=%d packages=%d syncs=%d", functions, len(packages), syncs)
 	// A little more than today: a run counted 994, and runs beside other work some ten more.
-	if functions == 0 || functions > 1060 || len(packages) > 35 || syncs > 2 {
-		t.Errorf("functions=%d packages=%d syncs=%d, want at most 1060, 35 and 2, of the file and its folder", functions, len(packages), syncs)
+	if functions == 0 || functions > 1065 || len(packages) > 35 || syncs > 2 {
+		t.Errorf("functions=%d packages=%d syncs=%d, want at most 1065, 35 and 2, of the file and its folder", functions, len(packages), syncs)
 	}
 }
 

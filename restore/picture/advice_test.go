@@ -96,7 +96,7 @@ func TestAdvice(t *testing.T) {
 		cfg.Unchecked = unchecked
 		s, err := picture.Open(t.Context(), cfg)
 		must(t, err)
-		defer func() { must(t, s.Close()) }()
+		t.Cleanup(func() { must(t, s.Close()) })
 		sessions[unchecked] = s
 	}
 	restored := func(p picture.Picture, unchecked bool) (found picture.Result) {

@@ -15,14 +15,11 @@ type Tried []*Doubt
 // String names what was tried, with the findings. Neighbours with one finding are a range.
 func (t Tried) String() string {
 	var parts []string
-	for begin, end := 0, 0; begin < len(t); begin = end {
-		d := t[begin]
-		for end = begin + 1; end < len(t) && t[end].Finding == d.Finding && t[end].Level != d.Level; {
-			end++
-		}
+	for i := 0; i < len(t); i++ {
+		d := t[i]
 		setting := d.Setting
-		if to := t[end-1]; to != d {
-			setting = fmt.Sprintf("%s to %.3g", setting, to.Level)
+		for ; i+1 < len(t) && t[i+1].Finding == d.Finding && t[i+1].Level != d.Level; i++ {
+			setting = fmt.Sprintf("%s to %.3g", d.Setting, t[i+1].Level)
 		}
 		parts = append(parts, strings.TrimSpace(setting+" "+d.Finding))
 	}
